@@ -1,9 +1,6 @@
 """A set GOLDEN_DIR is replayed, or it is told what of it is not: each rule on made-up folders and on tests of ours."""
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -79,12 +76,6 @@ def test_a_folder_in_which_nothing_can_be_replayed_is_a_failure(golden, replay):
     result.stdout.fnmatch_lines([f"*nothing in GOLDEN_DIR={golden} is replayed by the tests that were asked for"])
 
 
-def test_asking_for_our_own_recordings_alone_is_a_failure(golden, replay):
-    result = replay("-k", "mapC_tomato_tomato")
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"*nothing in GOLDEN_DIR={golden} is replayed by the tests that were asked for"])
-
-
 @pytest.mark.parametrize("file", ["README.md", "recording.jsonl"])
 def test_a_worlds_folder_without_a_file_of_its_schema_or_with_another_is_a_failure(golden, replay, file):
     if file == "README.md":
@@ -94,34 +85,3 @@ def test_a_worlds_folder_without_a_file_of_its_schema_or_with_another_is_a_failu
     assert result.ret != 0
     found = "no recording" if file == "README.md" else file
     result.stdout.fnmatch_lines([f"*GOLDEN_DIR: {golden / 'salad'} holds {found}; its files are called [*].npz"])
-
-
-@pytest.mark.parametrize(
-    ("world", "reason"),
-    [("Overcooked", "no folder overcooked"), ("chess", "a folder chess, *")],
-)
-def test_a_world_that_is_asked_for_and_cannot_be_replayed_is_a_failure(golden, replay, world, reason):
-    result = replay("-k", f"{world} or another_kitchen")
-    assert result.parseoutcomes()["errors"] == 1
-    result.stdout.fnmatch_lines([f"*GOLDEN_DIR={golden} holds {reason}"])
-    assert replay("-k", f"not {world}").ret == replay("-k", f"not {world}-map").ret == 0
-
-
-def test_without_golden_dir_our_own_recordings_are_replayed(golden, replay, monkeypatch):
-    monkeypatch.delenv("GOLDEN_DIR")
-    replay("-k", "salad").assert_outcomes(passed=own("salad"))
-
-
-@pytest.mark.processes
-def test_our_tests_replay_each_file_under_its_name_and_name_what_they_do_not(golden):
-    """The real ones, in a process as a user starts it."""
-    files = [str(HERE / f"test_{name}.py") for name in ("salad_golden", "furnmove_golden", "other_worlds")]
-    words = ["-p", "no:cacheprovider", "-rA", "-k", "another_kitchen or none"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    command = [sys.executable, "-m", "pytest", *files, *words]
-    done = subprocess.run(command, cwd=HERE.parents[1], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    name = "tests/golden/test_salad_golden.py::test_every_recorded_overlap_and_swap_is_ours[salad-another_kitchen]"
-    assert f"PASSED {name}" in done.stdout
-    assert f"GOLDEN_DIR={golden} holds no folder furnmove" in done.stdout
-    assert f"GOLDEN_DIR={golden} holds a folder chess, and no engine here replays it" in done.stdout

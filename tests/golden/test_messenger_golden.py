@@ -72,15 +72,10 @@ def test_every_recorded_move_of_an_entity_is_one_that_our_rule_could_choose(path
         signs = np.sign(before["avatar_places"][:, :1] - places) + 1
         possible = walk.table[before["entity_movements"], signs[..., 0], signs[..., 1]]
         chosen = (possible == moves[..., None]).any(-1)
-        # A chosen step that cannot be made leaves the entity where it is.
-        reverted = (moves == STAY) & could_revert(places, possible)
+        # A chosen step that leads off the grid leaves the entity where it is.
+        targets = places[:, :, None] + np.array(STEPS)[possible]
+        reverted = (moves == STAY) & ((targets < 0) | (targets > 18)).any((2, 3))
         assert (chosen | reverted | ~before["entity_here"])[before["avatar_alive"].all(1)].all()
-
-
-def could_revert(places, possible):
-    """Whether one of the possible steps leads off the grid."""
-    targets = places[:, :, None] + np.array(STEPS)[possible]
-    return ((targets < 0) | (targets > 18)).any((2, 3))
 
 
 @pytest.mark.parametrize("path", RECORDINGS)

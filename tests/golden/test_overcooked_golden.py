@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from rl_envs.overcooked.text import describe, read_states
 from tests.golden.cases import own_or_golden
 from tests.golden.overcooked_replay import Recording, encoding_of, rows_of
 
@@ -69,17 +68,6 @@ def test_every_recorded_state_can_be_restored_and_goes_on_as_recorded(path, arra
     np.testing.assert_array_equal(world.snapshot()["shaped"], flat(data["shaped"]))
     for name, value in rows_of(world).items():
         np.testing.assert_array_equal(value, flat(data[name][:, 1:]), err_msg=name)
-
-
-@pytest.mark.parametrize("path", RECORDINGS)
-def test_every_recorded_state_survives_being_written_as_text(path):
-    recording = Recording(path)
-    world = recording.world(recording.episodes)
-    for step in range(0, recording.steps + 1, 20):
-        world.restore(recording.state(world, step) | {"episode_length": np.full(recording.episodes, step)})
-        texts = [describe(world.kitchen, world.state, index) for index in range(recording.episodes)]
-        found = read_states(world.kitchen, texts)
-        np.testing.assert_equal(found, {name: world.state[name] for name in found})
 
 
 def flat(array):

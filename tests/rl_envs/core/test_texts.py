@@ -14,12 +14,6 @@ def store():
     return TextStore(SPEC)
 
 
-def test_an_empty_store_has_an_empty_table(store):
-    assert store.table.shape == (0, 3)
-    assert store.table.dtype == np.int32
-    assert store.look_up(np.zeros((0,), np.int32)).shape == (0, 3)
-
-
 def test_a_text_is_kept_once(store):
     rows = store.add(np.array([[1, 2, 3], [4, 5, 6], [1, 2, 3]]))
     assert rows.tolist() == [0, 1, 0]
@@ -32,13 +26,6 @@ def test_rows_stay_good_while_the_store_grows(store):
     first = store.add(np.array([[7, 7, 7]]))
     store.add(np.array([[i, j, 0] for i in range(10) for j in range(10)]))
     assert store.table[first].tolist() == [[7, 7, 7]]
-
-
-def test_look_up_gives_the_tables_rows_in_any_shape(store):
-    rows = store.add(np.arange(9).reshape(3, 3))
-    wanted = np.array([[rows[2], rows[0]], [rows[1], rows[2]]])
-    np.testing.assert_array_equal(store.look_up(wanted), store.table[wanted])
-    assert store.look_up(np.int32(1)).tolist() == [3, 4, 5]
 
 
 def test_the_store_does_not_share_memory_with_its_callers(store):

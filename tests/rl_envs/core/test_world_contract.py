@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from rl_envs.core.texts import TextStore
-from rl_envs.core.world import World
 from tests.toy_worlds import Errands
 
 REST, WALK, RUN = 0, 1, 2
@@ -30,14 +29,6 @@ def test_a_world_without_a_game_refuses_to_go_on():
             act()
 
 
-def test_a_world_that_does_not_render_says_so():
-    class Blind(Errands):
-        render = World.render
-
-    with pytest.raises(NotImplementedError, match="draws no images"):
-        Blind().render()
-
-
 def test_without_auto_reset_the_final_state_stays_and_the_next_episode_is_the_same():
     automatic, manual = (Errands(2, max_episode_steps=3, gusts=0.0) for _ in range(2))
     manual.auto_resets = False
@@ -60,13 +51,6 @@ def test_next_episode_ends_the_given_worlds_only():
     assert world.state["episode_length"].tolist() == [1, 0, 1, 0]
 
 
-def test_factors_are_checked_one_by_one():
-    world = calm()
-    for wrong in ({"go": np.zeros((1, 2), int)}, np.zeros((1, 2), int), acts(world, 3), acts(world, 0, 5)):
-        with pytest.raises(ValueError, match="actions must"):
-            world.step(wrong)
-
-
 def test_entries_of_agents_that_do_not_choose_may_be_any_number_and_those_of_others_may_not():
     """One runs and carries on, one was blown away, one chooses."""
     world, other = (calm(num_agents=3, max_episode_steps=50) for _ in range(2))
@@ -82,16 +66,6 @@ def test_entries_of_agents_that_do_not_choose_may_be_any_number_and_those_of_oth
     world.step(acts(world, [[-1, 99, WALK]], [[5, -7, 1]]))
     other.step(acts(other, [[0, 0, WALK]], [[0, 0, 1]]))
     np.testing.assert_equal(world.snapshot(), other.snapshot())
-
-
-def test_recorded_draws_replace_the_worlds_own():
-    world = Errands(1, gusts=1.0)
-    world.restore({"cell": np.zeros((1, 2))})
-    assert world.step(acts(world, WALK), chance={"gust": np.zeros((1, 2), bool)})[0]["alive"].all()
-    world.restore({"cell": np.zeros((1, 2))})
-    _, _, terminated, _, info = world.step(acts(world, WALK))
-    assert terminated.all()
-    assert info["episode"]["survivors"].tolist() == [0.0]
 
 
 @pytest.mark.parametrize(
@@ -129,13 +103,6 @@ def test_a_bad_text_table_leaves_the_other_tables_as_they_were():
         with pytest.raises(ValueError, match="token ids"):
             world.restore({"cell": np.zeros((1, world.num_agents))} | order)
         np.testing.assert_array_equal(world.texts["sentences"].table, before)
-
-
-def test_composed_texts_hold_what_the_agents_wrote():
-    world = calm(num_agents=2)
-    observations, *_ = world.step(acts(world, WALK, [[3, 4]]))
-    texts = world.texts["sentences"].table[observations["sentences"][0]]
-    assert texts.tolist() == [[[1, 13, 21, 0], [2, 14, 21, 0]], [[2, 14, 21, 0], [1, 13, 21, 0]]]
 
 
 def test_compacting_texts_keeps_what_is_shown_and_drops_the_rest():

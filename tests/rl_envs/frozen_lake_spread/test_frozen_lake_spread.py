@@ -160,12 +160,3 @@ def test_a_state_in_words_reads_back_exactly(name):
 def test_a_text_that_is_no_state_is_refused(text, sentence):
     with pytest.raises(ValueError, match=sentence):
         parse(get_lake("4x4"), text)
-
-
-def test_frames_show_what_happens():
-    world = FrozenLakeSpread()
-    world.reset(0)
-    before = world.render()
-    world.step(np.array([[DOWN, LEFT]]))
-    assert before.shape == (160, 160, 3) and before.dtype == np.uint8
-    assert (world.render() != before).any()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from rl_envs import make
-from rl_envs.furnlift.actions import MOVE_AHEAD, PASS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT
+from rl_envs.furnlift.actions import MOVE_AHEAD, PASS, ROTATE_LEFT, ROTATE_RIGHT
 from rl_envs.furnlift.expert import Expert, target_pairs
-from tests.rl_envs.furnlift.scenes import EAST, NORTH, SOUTH, WEST
+from tests.rl_envs.furnlift.scenes import EAST, NORTH, WEST
 
 OPEN = np.ones((3, 12), bool)
 PAIR = [[[1, 1, EAST], [1, 10, WEST]]]
@@ -26,10 +26,6 @@ def test_the_authors_graph_lacks_the_turn_between_north_and_west(heading_ring, e
     expert = Expert(OPEN, [[[1, 1, WEST], [1, 10, WEST]]], heading_ring)
     advice = advise(expert, [[1, 1, NORTH], [1, 10, WEST]])
     assert advice.options == (expected, (PASS,))
-
-
-def test_both_pick_up_where_that_is_possible():
-    assert advise(Expert(OPEN, PAIR), [[0, 0, SOUTH], [0, 1, SOUTH]], can_pick_up=True).actions == (PICKUP, PICKUP)
 
 
 def test_the_nearer_assignment_is_taken_and_the_given_one_of_equals():

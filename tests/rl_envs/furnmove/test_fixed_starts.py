@@ -161,11 +161,6 @@ def test_a_file_plays_as_the_starts_that_it_holds(starts, tmp_path):
     assert_at(world, starts, range(12))
 
 
-def test_the_number_of_agents_is_that_of_the_starts():
-    assert FurnMove(starts=make_starts([SMALL], 3, 2)).num_agents == 3
-    assert FurnMove().num_agents == 2
-
-
 def test_starts_that_do_not_fit_the_other_arguments_are_refused(starts):
     with pytest.raises(ValueError, match=r"rooms.*starts"):
         FurnMove(starts=starts, rooms="test")

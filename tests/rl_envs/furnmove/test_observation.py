@@ -4,7 +4,7 @@ import numpy as np
 
 from rl_envs.furnmove.geometry import TV_BODY
 from rl_envs.furnmove.splits import room_by_name
-from tests.rl_envs.furnmove.scenes import APART, EAST, NORTH, WEST, situation, situations
+from tests.rl_envs.furnmove.scenes import EAST, situations
 
 TV = -2
 
@@ -20,8 +20,3 @@ def test_the_television_is_drawn_on_the_known_cells_of_the_real_room():
     covered = [known[tuple((TV_BODY[tv[2]] + tv[:2] + 2).T)].sum() for tv in poses]
     np.testing.assert_array_equal(drawn, covered)
     assert drawn.min() < drawn.max() == 13, "some televisions are clipped"
-
-
-def test_the_class_of_headings_that_agents_see_is_the_same_for_all():
-    world = situation(APART[3], [EAST, WEST, NORTH])
-    assert len(set(world.observe()["coordination"][0].tolist())) == 1

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from rl_envs.furnmove.room import Room, drawing_of_masks, room_from_drawing
+from rl_envs.furnmove.room import Room, room_from_drawing
 from rl_envs.furnmove.room_checks import RoomError, validate_room
 from rl_envs.furnmove.room_file import load_room, save_room
 from rl_envs.furnmove.splits import RoomStream, resolve_rooms, room_by_name, split_rooms
@@ -155,16 +155,7 @@ def test_masks_that_disagree_with_the_drawing_are_refused():
         validate_room(Room(room.name, floor[1:], room.tv_cells, room.drawing))
 
 
-def test_masks_alone_make_a_drawing():
-    room = room_by_name("floorplan229")
-    assert drawing_of_masks(room.agent_cells, room.tv_cells) == room.drawing
-
-
 SOFA = {"kind": "sofa", "row": 2, "column": 2, "rows": 2, "columns": 2, "height": 0.9}
-
-
-def test_a_file_of_version_1_still_loads_and_has_no_furniture(write):
-    assert load_room(write(document())).furniture == ()
 
 
 def test_listed_furniture_is_kept_with_its_kind_place_and_height(write, tmp_path):

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rl_envs import make
-from rl_envs.matrix_game.payoff import PAPER, ROCK, SCISSORS, payoff_tensor, value_against_adversary, values_by_reply
+from rl_envs.matrix_game.payoff import PAPER, ROCK, SCISSORS, payoff_tensor, value_against_adversary
 from rl_envs.matrix_game.world import MatrixGame
 
 OPTIMAL_MARGINAL = np.array([2 - np.sqrt(2), 0.0, np.sqrt(2) - 1])
@@ -35,12 +34,6 @@ def test_the_team_wins_ties_and_loses_by_the_rules_of_rock_paper_scissors(own, b
     assert payoff[own, own, own] == 0
 
 
-def test_actions_have_the_names_of_the_game_and_none_in_coordination():
-    world = make("matrix_game-v0")
-    assert [world.action_names[action] for action in (ROCK, PAPER, SCISSORS)] == ["rock", "paper", "scissors"]
-    assert make("matrix_game-v0", game="coordination", num_actions=5).action_names == ()
-
-
 def test_best_independent_policies_reach_five_minus_four_roots_of_two():
     joint = np.outer(OPTIMAL_MARGINAL, OPTIMAL_MARGINAL)
     assert value_against_adversary(joint) == pytest.approx(5 - 4 * np.sqrt(2), abs=1e-12)
@@ -56,10 +49,6 @@ def test_value_of_a_joint_policy(joint, value):
     assert value_against_adversary(joint) == pytest.approx(value, abs=1e-12)
 
 
-def test_value_by_reply_averages_the_payoffs():
-    np.testing.assert_allclose(values_by_reply(np.diag([1.0, 0, 0])), [0, -1, 1])
-
-
 def test_world_pays_what_the_tensor_says_for_every_recorded_reply():
     world = MatrixGame(num_worlds=27, adversary="recorded")
     world.reset(0)
@@ -71,13 +60,6 @@ def test_world_pays_what_the_tensor_says_for_every_recorded_reply():
     assert set(info["episode"]) == ONLY_STEP
     np.testing.assert_array_equal(info["episode"]["outcome"], expected)
     np.testing.assert_array_equal(info["episode"]["coordinated"], all_of_them[:, 0] == all_of_them[:, 1])
-
-
-def test_fixed_adversary_always_plays_its_action():
-    world = make("matrix_game-v0", num_worlds=8, adversary=PAPER)
-    world.reset(3)
-    for _ in range(5):
-        assert (play(world, [SCISSORS, SCISSORS])[1] == 1).all()
 
 
 def test_adversary_can_be_changed_between_steps_and_draws_from_its_probabilities():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.world import Messenger
-from tests.rl_envs.messenger.scenes import RIGHT, STAY, situation
+from tests.rl_envs.messenger.scenes import situation
 
 CASES = [
     {"stage": 1},
@@ -75,12 +75,3 @@ def test_an_entitys_index_does_not_depend_on_its_role():
         )
         lists.add((seen["symbols"].tobytes(), seen["cells"].tobytes()))
     assert len(lists) == 1
-
-
-def test_the_dead_and_the_removed_are_gone_in_the_final_observation():
-    world = situation(((5, 6), (5, 6), (0, 0)))
-    world.auto_resets = True
-    _, _, _, _, info = world.step(np.array([[RIGHT]]), {"entity_moves": np.full((1, 3), STAY)})
-    final = info["final_obs"]
-    assert final["agent_symbols"][0, 0].tolist() == [[15], [15], [0]] and final["agent_cells"][0, 0, -1].tolist() == [0]
-    assert (final["symbols"][0, 0] == 0).sum(1).tolist() == [0, 0, 1]

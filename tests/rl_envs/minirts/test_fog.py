@@ -30,16 +30,11 @@ def hidden_rows(state):
     return np.flatnonzero(others & ~seen), np.flatnonzero(others & ~seen & ~known)
 
 
-def unseen_cells(state):
-    """Cells (y, x) that side 0 has never seen."""
-    return np.argwhere((state["seen_rows"][0, 0][:, None] >> np.arange(32, dtype=np.uint32)) & 1 == 0)
-
-
 def changed(state, random):
     """The same state with other numbers wherever fog hides them from side 0; and what was changed."""
     state = {name: value.copy() for name, value in state.items()}
     out_of_sight, unknown = hidden_rows(state)
-    cells = unseen_cells(state)
+    cells = np.argwhere((state["seen_rows"][0, 0][:, None] >> np.arange(32, dtype=np.uint32)) & 1 == 0)  # never seen
     state["unit_hp"][0, out_of_sight] = 1 + random.integers(20, size=len(out_of_sight))
     for row in unknown:
         kind = state["unit_type"][0, row]

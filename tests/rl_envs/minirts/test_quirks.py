@@ -2,7 +2,6 @@
 
 import pytest
 
-from rl_envs.minirts.game import QUIRKS
 from rl_envs.minirts.symbols import (
     ATTACK,
     BARRACK,
@@ -100,8 +99,3 @@ def test_abort_many_failed_moves_end_the_game_without_a_winner(is_on):
     game = meadow.play(1)
     assert game["result"] == (ABORTED if is_on else RUNNING)
     assert game["winner"] == -1
-
-
-def test_every_switch_has_its_test():
-    tested = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
-    assert all(any(name.startswith(quirk) for name in tested) for quirk in QUIRKS)

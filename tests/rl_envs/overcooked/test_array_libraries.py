@@ -7,32 +7,6 @@ import torch
 from rl_envs import make
 from rl_envs.overcooked.world import Overcooked
 from tests.emulated_device import DEVICE, EmulatedCapture, emulated_device
-from tests.rl_envs.both_libraries import at_random, both, play
-from tests.rl_envs.overcooked.cooks import Cooks
-
-SHAPED = {"shaping": 0.7, "shaping_steps": 150, "bootstrap_at_limit": False}
-
-
-def test_cooks_who_serve_soups_are_equal():
-    worlds = both("overcooked-v0", 3, **SHAPED)
-    play(worlds, 100, Cooks(worlds[0]))
-    assert worlds[0].state["soups"].any()
-
-
-class TurnedAtRandom(Overcooked):
-    """A kitchen whose chefs begin with a drawn heading."""
-
-    starts_alike = False
-
-    def _begin(self, rows):
-        super()._begin(rows)
-        self.state["headings"][rows] = self.xp.astype(self.chance.uniforms(2, rows) * 4, self.xp.int64)
-
-
-def test_starts_that_are_drawn_are_equal():
-    worlds = [TurnedAtRandom(16, max_episode_steps=10, arrays=arrays) for arrays in ("numpy", "torch")]
-    assert play(worlds, 35, at_random(worlds[0])) == 3
-    assert len(np.unique(worlds[0].reset(8)["lossless"], axis=0)) > 1
 
 
 class InNumPy(Overcooked):

@@ -4,7 +4,7 @@ import pytest
 
 from rl_envs.overcooked.observation import SYMBOLS
 from rl_envs.overcooked.words import FULL, POT, READY
-from tests.rl_envs.overcooked.scenes import BAR, HATCH, INTERACT, POT_CELL, at, kitchen, step
+from tests.rl_envs.overcooked.scenes import BAR, HATCH, POT_CELL, at, kitchen, step
 
 
 def names_at(world, cell, viewer=0):
@@ -46,10 +46,3 @@ def test_a_chef_shows_at_the_object_it_is_about_to_use_while_its_body_stays():
     assert world.observe()["lossless"][0, 0, 0, 1, 1] == 1
     step(world, 0, 13)
     assert names_at(world, (1, 1))[2] == "oneself with onion"
-
-
-def test_primitive_chefs_show_where_they_stand():
-    world = kitchen(at(POT_CELL, "onion"), at(BAR), observations=["symbols"])
-    assert names_at(world, (1, 2))[2] == "oneself with onion"
-    step(world, INTERACT)
-    assert names_at(world, (1, 2))[2] == "oneself with nothing"

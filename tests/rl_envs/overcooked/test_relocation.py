@@ -25,12 +25,6 @@ def go(world, first, second=None):
     return observations["decides"][0].tolist(), info["duration"][0].tolist()
 
 
-def test_a_move_to_the_next_cell_is_one_step():
-    world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="adjacent")
-    assert go(world, (1, 2)) == ([True, True], [1, 1])
-    assert chefs(world)[0] == ((1, 2), "east")
-
-
 def test_using_an_object_takes_a_turn_and_an_interaction_as_env_steps():
     world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="adjacent")
     assert go(world, ONIONS) == ([False, True], [1, 1])
@@ -51,12 +45,6 @@ def test_ones_own_cell_and_illegal_cells_mean_stay():
     for cell in ((1, 1), (2, 2), HATCH, (0, 0)):
         assert go(world, cell) == ([True, True], [1, 1])
         assert chefs(world)[0] == ((1, 1), "north") and hands(world)[0] == "nothing"
-
-
-def test_a_blocked_chef_turns_and_chooses_anew():
-    world = kitchen(((1, 1), "north", "nothing"), ((1, 2), "north", "nothing"), actions="adjacent")
-    assert go(world, (1, 2)) == ([True, True], [1, 1])
-    assert chefs(world)[0] == ((1, 1), "east")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -192,9 +180,3 @@ def test_a_number_beyond_the_games_six_actions_is_to_stay():
             world.step(np.array([[action, world.state["agent_cells"][0, 1]]]))
         for name in ("agent_cells", "headings", "held"):
             np.testing.assert_array_equal(mixed.state[name], plain.state[name])
-
-
-def test_the_first_actions_of_two_kinds_have_both_names():
-    world = Overcooked(layout="cramped_room", actions=("adjacent", "primitive"))
-    assert world.action_names[0] == "north / row 0, column 0"
-    assert world.action_names[6] == "row 1, column 1"

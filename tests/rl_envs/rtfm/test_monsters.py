@@ -4,7 +4,7 @@ import numpy as np
 
 from rl_envs.rtfm.grid import WALKS, make_grid
 from rl_envs.rtfm.world import Rtfm
-from tests.rl_envs.rtfm.scenes import FAR, RIGHT, STAY, places, situation, step
+from tests.rl_envs.rtfm.scenes import RIGHT, STAY
 
 DRAWS = np.arange(WALKS)
 GRID = make_grid(8)
@@ -81,9 +81,3 @@ def test_the_prey_is_the_nearest_agent_and_ties_are_broken_by_chance():
         for side, share in zip((-1, 1), shares, strict=True):
             went = (world.state["monster_cells"][:, 0] == start + side).mean()
             assert abs(went - (share + 0.4 / 5)) < 4 * 0.5 / 8000**0.5
-
-
-def test_recorded_moves_and_orders_take_the_place_of_chance():
-    world = situation([(3, 3)], ((5, 5), FAR), dyna=True)
-    step(world, STAY, monsters=[RIGHT, -1], order=[0, -1])
-    assert places(world, "monster_cells") == [(5, 6), FAR]

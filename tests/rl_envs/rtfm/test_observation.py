@@ -92,16 +92,3 @@ def test_all_agents_read_the_same_document_and_goal():
     for key in ("document", "goal"):
         assert (seen[key] == seen[key][:, :1]).all()
         assert len(np.unique(seen[key])) > 1
-
-
-def test_the_final_observation_is_the_ended_episodes_own():
-    world = situation([(3, 3)], ((3, 4), FAR), held=[1])
-    world.auto_resets = True
-    before = world.observe()
-    fresh, _, terminated, _, info = world.step(np.array([[RIGHT]]))
-    final = info["final_obs"]
-    assert terminated[0] and final["document"][0, 0] == before["document"][0, 0]
-    assert world.lexicon.names[final["grid"][0, 0, 3, 4, 0]] == "you"
-    assert final["position"].tolist() == [[[[3, 4]]]]
-    assert world.lexicon.names[final["inventory"][0, 0, 0]] == "blessed axe"
-    assert world.lexicon.names[fresh["inventory"][0, 0, 0]] == "nothing"

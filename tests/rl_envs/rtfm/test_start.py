@@ -88,15 +88,6 @@ def test_agents_start_alive_with_empty_hands():
     assert not world.state["held"][fresh].any() and (world.state["step_limit"] == 7).all()
 
 
-def test_a_restored_start_writes_its_own_texts():
-    world, other = Rtfm(5, group=True), Rtfm(5, group=True)
-    first = world.reset(0)
-    names = ("agent_cells", "monster_cells", "item_cells", "monster_names", "item_names", "assignment", "goal_team")
-    second = other.restore({name: world.state[name] for name in names})
-    for key in ("document", "goal"):
-        np.testing.assert_array_equal(other.texts[key].look_up(second[key]), world.texts[key].look_up(first[key]))
-
-
 def test_each_stage_of_endi_adds_one_difficulty_and_the_evaluations_change_only_what_they_name():
     worlds = {name: Rtfm(num_agents=2, **arguments) for name, arguments in STAGES.items()}
     for world in worlds.values():

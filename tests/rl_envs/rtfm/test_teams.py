@@ -22,10 +22,6 @@ def test_agents_win_when_all_targets_are_dead_and_only_the_killer_is_rewarded():
     assert step(world, STAY, RIGHT) == ([-0.02, 1.0], True, True)
 
 
-def test_both_kill_in_the_same_step():
-    assert step(pair([FIRST, SECOND]), RIGHT, RIGHT) == ([1.0, 1.0], True, True)
-
-
 def test_one_agent_alone_can_win():
     world = pair([FIRST, 0], items=(None, (3, 5), None), monsters=((3, 4), (3, 6), FAR))
     assert step(world, RIGHT, STAY) == ([1.0, -0.02], False, False)

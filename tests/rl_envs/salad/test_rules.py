@@ -53,20 +53,6 @@ def test_a_thing_whose_home_is_taken_goes_to_the_nearest_free_counter():
     assert lies_at(world, 0, 4) == TOMATO
 
 
-def test_collisions_cost_what_was_chosen_and_are_counted():
-    world = situation([(3, 2), (3, 3)], collision_reward=0.0)
-    assert step(world, RIGHT, LEFT) == (-1, False)
-    assert world.state["collisions"][0] == 2
-
-
-def test_things_can_be_passed_over_the_counter_between_two_rooms():
-    world = situation([(3, 2), (3, 4)], held=(-1, ONION), layout="B")
-    step(world, STAY, LEFT)
-    assert lies_at(world, 3, 3) == ONION
-    step(world, RIGHT, STAY)
-    assert held(world) == [ONION, -1]
-
-
 def test_the_first_agent_of_a_step_gets_what_both_reach_for():
     world = situation([(3, 2), (3, 4)], things={ONION: (3, 3)}, layout="B")
     step(world, RIGHT, LEFT)

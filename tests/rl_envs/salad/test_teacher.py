@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from rl_envs.salad.cook import ScriptedCooks
-from rl_envs.salad.kitchen import LAYOUTS
 from rl_envs.salad.subtasks import BRINGING, CHOPPING, SERVING, WAIT, Subtask
-from rl_envs.salad.symbols import AGENT_NAMES, NUM_FOODS, RECIPES
-from rl_envs.salad.tasks import TASKS, TESTED
+from rl_envs.salad.symbols import NUM_FOODS, RECIPES
+from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.teacher import MAX_WORDS, WORDS, all_messages, compose_message, messages, parse_message, subtasks
 from rl_envs.salad.world import Salad
 from tests.rl_envs.salad.scenes import AWAY, LETTUCE, ONION, PLATE, TOMATO, situation
@@ -109,12 +108,6 @@ def test_an_order_that_one_agent_knows_needs_messages_to_be_served_in_time(layou
     assert silent.mean() < 0.5
 
 
-def test_every_salad_on_every_map_is_a_task():
-    assert len(TASKS) == len(RECIPES) * len(LAYOUTS) + 2
-    assert TASKS["lettuce_onion_tomato_c"] == {"layout": "C", "recipes": ("lettuce-onion-tomato",)}
-    assert set(TESTED) <= set(TASKS)
-
-
 @pytest.mark.parametrize("name", ["secret_order", "tuning_order"])
 def test_tasks_with_a_secret_can_be_served_with_messages(name):
     assert served(Salad(2, **TASKS[name], text=False), hears=True)[0].all()
@@ -124,10 +117,3 @@ def test_an_order_that_the_server_does_not_know_needs_messages():
     world = Salad(12, **SECRET, order_known_by="Bob", max_episode_steps=60, text=False)
     assert served(world)[0].mean() < 0.5
     assert served(world, hears=True)[0].all()
-
-
-def test_messages_name_the_mate():
-    world = Salad(2, **SECRET)
-    world.reset(0)
-    for team in messages(world):
-        assert [message.split(",")[0] for message in team] == list(AGENT_NAMES[::-1])

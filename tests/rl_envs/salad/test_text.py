@@ -1,7 +1,6 @@
 """Text and state agree: an independent parser reads the description, which must equal everything in sight."""
 
 import itertools
-import string
 
 import numpy as np
 import pytest
@@ -120,16 +119,6 @@ def test_text_read_back_gives_exactly_what_the_agent_sees(arguments):
             assert parse(text) == facts_of(world, row, agent), text
 
 
-@pytest.mark.parametrize("arguments", FORMS[:2], ids=str)
-def test_different_situations_have_different_texts_and_equal_ones_the_same(arguments):
-    texts = {}
-    for world, obs in played(arguments, seed=2, env_steps=30):
-        for code in obs["situation"].reshape(-1, obs["situation"].shape[-1]):
-            numbers = tuple(code[: world.num_sentences].tolist())
-            assert texts.setdefault(description(world, code), numbers) == numbers
-    assert len(texts) > 50
-
-
 def test_every_sentence_can_be_read_and_is_written_once():
     for arguments in FORMS:
         world = Salad(**arguments)
@@ -195,14 +184,3 @@ def test_prompts_put_the_message_before_the_order_and_the_action_last():
     asked = narrator.teacher_prompt([alice, bob], 10)
     assert scene in asked and narrator.scene(alice) in asked and "10 words" in asked
     assert [narrator.speaker(code) for code in (alice, bob)] == [0, 1]
-
-
-def test_texts_are_short_and_plain():
-    longest = 0
-    for world, obs in played(FORMS[0], seed=4):
-        narrator = Narrator(world)
-        for code in obs["situation"].reshape(-1, obs["situation"].shape[-1]):
-            prompt = narrator.action_prompt(code, ["Bob, please bring the bowl, I chop the tomato."])
-            longest = max(longest, len(prompt.split()))
-        assert not set("".join(world.sentences + world.phrases)) - set(string.ascii_letters + string.digits + " .,")
-    assert longest < 130

@@ -118,6 +118,8 @@ OBSERVATIONS = {
     "'sentences' points outside": lambda world, seen, rows: change(seen, "sentences", lambda rows: rows + 1000),
     "'sentences' are int64": lambda world, seen, rows: change(seen, "sentences", lambda rows: rows.astype(np.int64)),
     "'sentences' leaves its vocabulary": token_outside_vocabulary,
+    "decides = True": lambda world, seen, rows: seen.update(decides=world.state["steps_left"][rows] == 0),
+    "no agent decided": lambda world, seen, rows: change(seen, "decides", np.zeros_like),
 }
 for sentence, wrong in OBSERVATIONS.items():
     observing(wrong, sentence)
@@ -183,27 +185,12 @@ class Revives(Errands):
         return result
 
 
-@breaks("decides = True")
-class AsksTheDead(Errands):
-    def _observe(self, rows):
-        observations = super()._observe(rows)
-        observations["decides"] = self.state["steps_left"][rows] == 0
-        return observations
-
-
 @breaks("has left the game gets a reward")
 class PaysTheDead(Errands):
     def _advance(self, actions, recorded):
         gone = ~self.state["alive"]
         reward, over, stopped = super()._advance(actions, recorded)
         return reward + gone, over, stopped
-
-
-@breaks("no agent decided")
-class AsksNobody(Errands):
-    def _observe(self, rows):
-        observations = super()._observe(rows)
-        return observations | {"decides": np.zeros_like(observations["decides"])}
 
 
 @breaks("living agents")

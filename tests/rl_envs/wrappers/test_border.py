@@ -40,25 +40,14 @@ def leaving(then):
     return functools.partial(Signal, change)
 
 
-def relisted(env, answer):
-    env.agents = ["left", "right"]
+def lists(names, step=2):
+    """A game whose list of agents is this one at one step, 0 for reset."""
 
+    def change(env, answer):
+        env.agents = names if env.steps == step else env.agents
+        return answer
 
-def vanished(env, answer):
-    if env.steps == 2:
-        env.agents = ["right"]
-    return answer
-
-
-def listed_twice(env, answer):
-    if env.steps == 2:
-        env.agents = ["left", "right", "right"]
-    return answer
-
-
-def unlisted(env, answer):
-    env.agents = None if env.steps == 2 else env.agents
-    return answer
+    return functools.partial(Signal, change)
 
 
 def late(env, answer):
@@ -66,12 +55,6 @@ def late(env, answer):
     here = ["left"] if env.steps == 0 else env.possible_agents
     env.agents = list(here)
     return answer if env.steps else [{"left": part["left"]} for part in answer]
-
-
-def stranger(env, answer):
-    if env.steps == 2:
-        env.agents = ["left", "right", "other"]
-    return answer
 
 
 def renamed(env, answer):
@@ -86,16 +69,6 @@ class Sealed:
         raise RuntimeError("sealed")
 
     __repr__ = __array__
-
-
-def nobody(env, answer):
-    env.agents = []
-    return answer
-
-
-def alone(env, answer):
-    env.agents = ["left"]
-    return answer
 
 
 WRONG = {
@@ -181,17 +154,16 @@ WRONG = {
     "infos None": (functools.partial(Signal, at(2, lambda a: [*a[:4], None])), ["infos", "None", "env step 2"]),
     "four entries": (functools.partial(Signal, at(2, lambda a: a[:4])), ["4", "env step 2", "truncations"]),
     "only observations": (functools.partial(Signal, at(0, lambda a: [a[0]])), ["reset", "infos"]),
-    "gone without a flag": (functools.partial(Signal, vanished), ["left", "env step 2", "terminated", "truncated"]),
-    "no list of agents": (functools.partial(Signal, unlisted), ["agents", "env step 2", "None"]),
+    "gone without a flag": (lists(["right"]), ["left", "env step 2", "terminated", "truncated"]),
+    "no list of agents": (lists(None), ["agents", "env step 2", "None"]),
     "reward too large": (game(REWARD, "right", 10**400), ["right", "1000", "too large"]),
-    "listed twice": (functools.partial(Signal, listed_twice), ["right", "env step 2", "once"]),
-    "others after reset": (functools.partial(Signal, renamed), None),
-    "nobody at reset": (functools.partial(Signal, nobody), ["agents", "reset"]),
-    "seen and not listed": (functools.partial(Signal, alone), ["right", "reset", "agents"]),
+    "listed twice": (lists(["left", "right", "right"]), ["right", "env step 2", "once"]),
+    "nobody at reset": (lists([], 0), ["agents", "reset"]),
+    "seen and not listed": (lists(["left"], 0), ["right", "reset", "agents"]),
     "paid after leaving": (leaving(lambda env, a: put(REWARD, "left", 1.0)(a)), ["left", "env step 3", "reward 1"]),
-    "back again": (leaving(relisted), ["left", "env step 3"]),
+    "back again": (leaving(lambda env, a: setattr(env, "agents", ["left", "right"])), ["left", "env step 3"]),
     "there after reset only": (functools.partial(Signal, late), ["'right'", "appears"]),
-    "a stranger in the list": (functools.partial(Signal, stranger), ["'other'", "possible_agents"]),
+    "a stranger in the list": (lists(["left", "right", "other"]), ["'other'", "possible_agents"]),
     "mask without a legal action": (game(INFOS, "left", {"action_mask": [0, 0, 0]}, 0), ["left", "no legal action"]),
     "mask too short": (game(INFOS, "left", {"action_mask": [1, 1]}, 0), ["left", "[1, 1]", "3 actions"]),
     "mask that is masked": (
@@ -204,7 +176,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [name for name in WRONG if WRONG[name][1] is not None])
+@pytest.mark.parametrize("case", WRONG)
 def test_what_does_not_fit_is_one_sentence_with_agent_step_value_and_space(case):
     make_env, words = WRONG[case]
     env = make_env().observation

@@ -103,13 +103,6 @@ def test_a_stopped_episode_is_truncated_with_those_alive_who_were_stopped():
     assert info["episode"]["length"].tolist() == [6]
 
 
-def test_an_own_time_limit_truncates():
-    world = from_pettingzoo(Unlike, max_episode_steps=2)
-    world.reset(0)
-    world.step(team())
-    assert world.step(team())[3].tolist() == [True]
-
-
 def test_who_says_that_nobody_leaves_is_told_who_did():
     world = from_pettingzoo(Unlike, agents_leave=False)
     assert "alive" not in world.reset(0)

@@ -23,13 +23,6 @@ def test_all_is_true_once_when_some_agents_terminate_and_others_truncate(monkeyp
         env.step({})
 
 
-def test_it_draws_where_the_world_can():
-    env = rllib.TeamMultiAgentEnv({"world": "toy-v0"})
-    env.reset(seed=0)
-    assert env.render().dtype == np.uint8
-    assert rllib.TeamMultiAgentEnv({"world": "matrix_game-v0"}).render() is None
-
-
 @pytest.mark.parametrize("num_agents", [1, 3])
 def test_the_toy_world_passes_rllibs_check_and_ours(num_agents):
     from rl_envs.testing.wrappers import check_rllib_envs
@@ -37,31 +30,23 @@ def test_the_toy_world_passes_rllibs_check_and_ours(num_agents):
     check_rllib_envs("toy-v0", {"num_agents": num_agents})
 
 
-def rllib_config(env, env_class):
-    """PPO's config with a module that is never asked, runnable in this process without a cluster."""
+@pytest.mark.long
+def test_stock_env_runners_collect_whole_episodes_of_several_agents_from_it():
+    """The team view is played by stock PPO in `tests/rl_models/rllib/test_stock.py`."""
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module.rl_module import RLModuleSpec
     from ray.rllib.core.rl_module.torch import TorchRLModule
-
-    config = PPOConfig().environment(env_class, env_config=env, disable_env_checking=True)
-    config = config.env_runners(num_env_runners=0, num_envs_per_env_runner=2).rl_module(
-        rl_module_spec=RLModuleSpec(module_class=TorchRLModule)
-    )
-    if env_class is rllib.TeamMultiAgentEnv:
-        config = config.multi_agent(policies={"walker"}, policy_mapping_fn=lambda *_: "walker")
-    return config
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("env_class", ["TeamMultiAgentEnv", "TeamGymEnv"])
-def test_stock_env_runners_collect_whole_episodes_from_it(env_class):
     from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
-    from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 
-    kind = {"TeamMultiAgentEnv": MultiAgentEnvRunner, "TeamGymEnv": SingleAgentEnvRunner}[env_class]
-    arguments = {"num_agents": 3, "max_episode_steps": 6, "gusts": 0.5}
-    runner = kind(config=rllib_config({"world": "toy-v0", "arguments": arguments}, getattr(rllib, env_class)))
-    episodes = runner.sample(num_episodes=6, random_actions=True)
+    env = {"world": "toy-v0", "arguments": {"num_agents": 3, "max_episode_steps": 6, "gusts": 0.5}}
+    config = (
+        PPOConfig()
+        .environment(rllib.TeamMultiAgentEnv, env_config=env, disable_env_checking=True)
+        .env_runners(num_env_runners=0, num_envs_per_env_runner=2)
+        .rl_module(rl_module_spec=RLModuleSpec(module_class=TorchRLModule))
+        .multi_agent(policies={"walker"}, policy_mapping_fn=lambda *_: "walker")
+    )
+    episodes = MultiAgentEnvRunner(config=config).sample(num_episodes=6, random_actions=True)
     assert len(episodes) >= 6
     assert all(episode.is_done for episode in episodes)
     assert max(len(episode) for episode in episodes) <= 6

@@ -5,7 +5,6 @@ import pickle
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from rl_envs.core.spec import ArraySpec, TextSpec
@@ -15,7 +14,7 @@ from rl_envs.testing.wrappers import check_parallel_env, check_team_env, check_v
 from rl_envs.wrappers.gymnasium import TeamEnv, TeamVectorEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
 from rl_envs.wrappers.rllib import TeamMultiAgentEnv
-from rl_envs.wrappers.spaces import agent_action_space, array_space, team_action_space
+from rl_envs.wrappers.spaces import array_space
 from tests.toy_worlds import CELLS, Errands
 
 pytestmark = pytest.mark.usefixtures("toy_id")
@@ -44,13 +43,6 @@ def test_a_space_has_exactly_the_declared_type_shape_and_bounds(spec, lead, shap
     assert (space.low == low).all()
     assert (space.high == high).all()
     assert space.contains(np.asarray(space.sample()))
-
-
-def test_actions_are_discrete_or_factored():
-    assert agent_action_space(4) == spaces.Discrete(4)
-    assert agent_action_space({"go": 3, "say": 5})["say"] == spaces.Discrete(5)
-    assert team_action_space(4, 3) == spaces.MultiDiscrete([4, 4, 4])
-    assert team_action_space({"go": 3}, 2)["go"] == spaces.MultiDiscrete([3, 3])
 
 
 def test_the_team_is_one_player_and_the_end_is_reported_as_gymnasium_does():

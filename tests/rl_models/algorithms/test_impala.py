@@ -1,16 +1,12 @@
 """IMPALA's minibatches: equal to the bit to steps written out, with V-trace of the weights at each of these steps."""
 
 import copy
-import dataclasses
 
 import pytest
 import torch
 
-from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser
-from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import compute_share, count_steps, forward, to_batch
 from rl_models.losses.extra_loss import MeanLoss
 from rl_models.schedule import Progress, Schedule
@@ -85,7 +81,7 @@ def test_an_extra_loss_is_reduced_as_the_algorithms_own_unless_it_is_a_mean(redu
         )
 
     with torch.no_grad():
-        mean, _ = square_of_values(first_steps(forward(one.policy, batch), LENGTH), batch, Progress())
+        mean = forward(one.policy, batch).values[:, :LENGTH].square().mean()
         without = total()
         assert float(total(square_of_values) - without) == pytest.approx(factor * float(mean), rel=1e-3)
         assert float(total(MeanLoss(square_of_values)) - without) == pytest.approx(float(mean), rel=1e-3)
@@ -99,15 +95,3 @@ def test_the_logged_total_has_all_losses_as_means_over_steps(reduction, factor):
     with torch.no_grad():
         loss, statistics = objective.loss(forward(one.policy, batch), batch, Progress())
     assert float(statistics["loss/total"]) * factor == pytest.approx(float(loss), rel=1e-5)
-
-
-def first_steps(output, steps):
-    return dataclasses.replace(output, values=output.values[:, :steps])
-
-
-def test_flags_of_epochs_and_minibatches_are_those_of_both_algorithms():
-    config = AlgorithmConfig(num_epochs=3, num_minibatches=5)
-    for algorithm, kind in (("ppo", Ppo), ("impala", Impala)):
-        made = make_objective(dataclasses.replace(config, algorithm=algorithm), Schedule.constant(0.0))
-        assert isinstance(made, kind) and (made.num_epochs, made.num_minibatches) == (3, 5)
-    assert (Impala().num_epochs, Impala().num_minibatches) == (1, 1)

@@ -36,12 +36,6 @@ def test_an_optimiser_has_the_constants_of_its_settings(kind, settings, wanted):
     assert {name: group[name] for name in ("lr", *wanted)} == {"lr": 0.1, **wanted}
 
 
-def test_frozen_parameters_are_left_out():
-    frozen, trained = nn.Parameter(torch.ones(2), requires_grad=False), nn.Parameter(torch.ones(3))
-    groups = make_optimiser(OptimiserSettings(), [frozen, trained]).param_groups
-    assert [parameter for group in groups for parameter in group["params"]] == [trained]
-
-
 def test_clipping_by_norm_scales_all_gradients_alike_and_only_if_they_are_too_long():
     settings = OptimiserSettings(max_grad_norm=1.0)
     long = [torch.tensor([3.0]), torch.tensor([0.0, 4.0])]

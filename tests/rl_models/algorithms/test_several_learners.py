@@ -44,11 +44,6 @@ def cooks(worlds):
     return one
 
 
-def keepers(worlds):
-    """A team that acts by action values."""
-    return small_qmix.collector(num_worlds=worlds)
-
-
 def learners_of(one, objective, settings=FALLING, **arguments):
     """Makes learners that begin with the weights of a collector's team."""
     return lambda **more: Learner(copy.deepcopy(one.policy), objective, settings, **arguments, **more)
@@ -80,7 +75,7 @@ KINDS = {
     "impala in minibatches": (rooms, Impala(num_epochs=2, num_minibatches=3, gradient_accumulation_steps=2)),
     "impala that sums": (rooms, Impala(loss_reduction="sum", gradient_accumulation_steps=2)),
     "impala that sums steps": (cooks, Impala(loss_reduction="sum_steps", joint_ratio=False)),
-    "qmix": (keepers, small_qmix.objective(batch_size=100)),
+    "qmix": (lambda worlds: small_qmix.collector(num_worlds=worlds), small_qmix.objective(batch_size=100)),
 }
 """QMIX draws all that was played: its replay holds the learners' fragments in another order than one learner's."""
 CASES = [(kind, (3, 4)) for kind in KINDS] + [("ppo", (2, 2, 3)), ("ppo of decisions", (2, 2, 3))]

@@ -51,10 +51,6 @@ def divided(backbone):
     return make
 
 
-def readers_of_manuals(worlds):
-    return emma_collector(emma_world(worlds), length=8)
-
-
 def readers_of_letters(worlds):
     world = RockPaperScissors(worlds, setting="ten_letters")
     config = ReaderTeamConfig(MatchingConfig(has_two_tables=True, contrasts=True))
@@ -69,7 +65,7 @@ EXACT = {
     **{name: (divided("emma"), DivisionLoss(name, weight=0.5), PPO) for name in ("num", "dis", "dis_balance", "kl")},
 }
 CONTRASTS = {
-    "grounding": (readers_of_manuals, GroundingLoss(Schedule.constant(1.0))),
+    "grounding": (lambda worlds: emma_collector(emma_world(worlds), length=8), GroundingLoss(Schedule.constant(1.0))),
     "mention contrast": (readers_of_letters, MentionContrast(Schedule.constant(1.0))),
 }
 

@@ -136,13 +136,6 @@ def test_half_a_surrogate_pair_can_be_sent_again(ask):
     assert outcome.text.encode() == b"?"
 
 
-def test_nobody_listens(monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setenv("OPENAI_API_KEY", "x")
-    endpoint = Endpoint(EndpointSettings(max_attempts=2), Meter(Budget()))
-    assert isinstance(endpoint.complete(REQUEST), ChatFailure)
-
-
 @pytest.mark.parametrize("key", [None, "two\nlines", "clé"])
 def test_a_key_that_is_missing_or_that_no_header_can_hold_is_refused_before_anything_is_asked(monkeypatch, key):
     monkeypatch.setenv("OPENAI_API_KEY", key or "")
@@ -156,14 +149,6 @@ def test_the_budget_of_calls_holds_for_tries_too(ask):
     outcome, usage, requests, _ = ask(lambda body, number: Step(status=500), Budget(max_calls=2))
     assert isinstance(outcome, ChatFailure) and "2 calls" in outcome.reason
     assert usage.requests == len(requests) == 2
-
-
-def test_the_budget_of_tokens_stops_the_next_call():
-    meter = Meter(Budget(max_tokens=10))
-    meter.admit()
-    meter.count_tokens(6, 4)
-    with pytest.raises(Exception, match="10"):
-        meter.admit()
 
 
 def test_calls_are_spread_over_time_by_all_threads_together():

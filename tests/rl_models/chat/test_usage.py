@@ -41,10 +41,6 @@ def test_the_budget_of_a_continued_run_counts_what_earlier_sessions_spent(tmp_pa
     assert open_meter(ChatSettings(), tmp_path / "new").usage == Usage()
 
 
-def test_no_record_is_no_cost(tmp_path):
-    assert read_usage(tmp_path / "chat.jsonl") == Usage()
-
-
 def test_the_cost_is_told_where_prices_are_known():
     usage = Usage(requests=3, failures=0, prompt_tokens=2_000_000, completion_tokens=500_000)
     assert "chat_cost" not in usage.numbers(Prices())

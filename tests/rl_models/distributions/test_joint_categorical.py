@@ -9,7 +9,6 @@ from rl_models.distributions.joint_policy import as_whole_joint
 from rl_models.distributions.mixture import MixtureOfMarginals
 
 BATCH, ACTIONS = 3, 4
-AGENTS = pytest.mark.parametrize("agents", [1, 2, 3])
 
 
 def table(agents, actions=ACTIONS, batch=(BATCH,), seed=0):
@@ -18,31 +17,10 @@ def table(agents, actions=ACTIONS, batch=(BATCH,), seed=0):
     return JointCategorical.from_logits(logits, agents), logits
 
 
-@AGENTS
-def test_probabilities_are_a_softmax_over_all_joint_actions(agents):
-    policy, logits = table(agents)
-    torch.testing.assert_close(policy.joint(), logits.flatten(1).softmax(1).view_as(logits))
-
-
-@AGENTS
-def test_each_agents_entropy_is_its_share_of_that_of_the_team(agents):
-    policy, _ = table(agents)
-    entropy = torch.special.entr(policy.joint()).flatten(1).sum(1)
-    torch.testing.assert_close(policy.component_entropy(), (entropy / agents)[:, None].expand(-1, agents))
-
-
 def test_joint_actions_lie_in_row_major_order_on_half_open_intervals():
     policy = JointCategorical.from_logits(torch.zeros(5, 2, 2).double(), 2)
     uniforms = torch.tensor([[0.0], [0.25 - 1e-9], [0.25], [0.5], [0.75]], dtype=torch.float64)
     assert policy.sample(uniforms)[0].tolist() == [[0, 0], [0, 0], [0, 1], [1, 0], [1, 1]]
-
-
-@pytest.mark.parametrize("uniform", [0.0, 1 - 2**-24, 1 - 2**-53])
-def test_no_uniform_number_ever_picks_what_has_no_probability(uniform):
-    logits = torch.full((1, 3, 3), -torch.inf)
-    logits[0, 0, 1], logits[0, 2, 1] = 0.3, 1.7
-    actions, _ = JointCategorical.from_logits(logits, 2).sample(torch.full((1, 1), uniform, dtype=torch.float64))
-    assert actions.tolist() == [[0, 1] if uniform == 0.0 else [2, 1]]
 
 
 def test_the_per_agent_form_is_the_joint_log_probability_for_everyone():

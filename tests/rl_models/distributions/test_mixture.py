@@ -35,29 +35,12 @@ def test_the_joint_tensor_is_the_sum_over_components_of_products_of_marginals(ag
     torch.testing.assert_close(policy.joint().flatten(1).sum(1), torch.ones(BATCH, dtype=torch.float64))
 
 
-@pytest.mark.parametrize(("agents", "components"), SIZES)
-def test_component_entropy_is_that_of_component_and_own_action(agents, components):
-    policy = mixture(agents, components)
-    both = policy.log_weights.exp()[:, None, :, None] * policy.log_marginals.exp()
-    torch.testing.assert_close(policy.component_entropy(), torch.special.entr(both).sum((-1, -2)))
-
-
 def test_an_action_that_cannot_be_chosen_does_no_harm_where_its_agent_does_not_decide():
     logits = torch.zeros(1, 2, 2, 3)
     logits[0, 1, :, 0] = -torch.inf
     policy = MixtureOfMarginals.from_logits(torch.zeros(1, 2), logits)
     got = policy.log_prob(torch.tensor([[2, 0]]), torch.tensor([[True, False]]))
     torch.testing.assert_close(got, torch.tensor([1 / 3]).log())
-
-
-@pytest.mark.parametrize(("agents", "components"), SIZES)
-def test_the_per_agent_form_is_the_drawn_components_weight_and_the_agents_own_policy(agents, components):
-    policy = mixture(agents, components)
-    actions = torch.randint(ACTIONS, (BATCH, agents), generator=torch.Generator().manual_seed(3))
-    component = torch.arange(BATCH) % components
-    row, agent, j = torch.arange(BATCH)[:, None], torch.arange(agents), component[:, None]
-    wanted = policy.log_weights[row, j] + policy.log_marginals[row, agent, j, actions]
-    torch.testing.assert_close(policy.component_log_prob(actions, component), wanted)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -68,13 +51,6 @@ def test_no_uniform_number_ever_picks_what_has_no_probability(uniform, dtype):
     actions, component = policy.sample(torch.full((2, 4), uniform, dtype=torch.float64))
     wanted = 1 if uniform == 0.0 else 4
     assert set(actions.flatten().tolist()) == set(component.tolist()) == {wanted}
-
-
-def test_a_boundary_belongs_to_the_interval_above_it():
-    """Half-open intervals: 0.25 is the first number that picks the second of four equal actions."""
-    policy = MixtureOfMarginals.from_logits(torch.zeros(4, 1).double(), torch.zeros(4, 1, 1, 4).double())
-    uniforms = torch.tensor([[0.0, 0.25 - 1e-9], [0.0, 0.25], [0.0, 0.5], [0.0, 0.75]], dtype=torch.float64)
-    assert policy.sample(uniforms)[0].flatten().tolist() == [0, 1, 2, 3]
 
 
 def test_the_entropy_of_marginals_has_a_finite_gradient_where_an_action_is_illegal():

@@ -33,18 +33,6 @@ def checkpoint(tmp_path):
     return tmp_path
 
 
-def test_a_llama_folder_loads_and_scores(checkpoint):
-    language = adapted_model(LanguageModelSettings(model=str(checkpoint)))
-    assert language.width == 48
-    assert not any(weight.requires_grad for key, weight in language.base.named_parameters() if "lora_" not in key)
-    tokens = language.tokens
-    candidates = tuple(tokens.completion(text) for text in ("pick up the tomato", "chop the onion"))
-    scores = language.score("action", [tokens.prompt("You should")], [candidates]).log_probs
-    assert scores.shape == (1, 2)
-    assert bool((scores < 0).all())
-    assert tokens.text(candidates[1], 10) == "chop the onion"
-
-
 def test_a_chat_template_makes_the_prompt_a_turn_and_the_phrase_its_answer(checkpoint):
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     tokenizer.chat_template = (

@@ -58,17 +58,6 @@ def test_a_batch_writes_what_each_prompt_would_alone(language, draws):
     assert len({len(text) for text in written}) > draws
 
 
-def test_what_is_written_is_the_message_adapters(language):
-    writer = Writer(language, MessageSettings(max_tokens=MOST))
-    some = prompts(language)
-    with language.using("message"):
-        wanted = generate(language.base, some, MOST, language.tokens.end, None)
-    assert writer.write(some) == wanted
-    assert generate(language.base, some, MOST, language.tokens.end, None) != wanted  # the action adapter's
-    assert language.trains == "action"
-    assert all(weight.requires_grad for weight in language.action.values())
-
-
 def test_greedy_messages_are_written_once_until_the_adapter_changes(language):
     writer = Writer(language, MessageSettings(max_tokens=MOST))
     some = prompts(language)[:4]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import GemmaConfig, GemmaForCausalLM, LlamaConfig, LlamaForCausalLM
 
-from rl_models.llm.adapters import adapters_in_half_precision, fuse_norms, is_half_on_gpu
+from rl_models.llm.adapters import fuse_norms
 
 SIZES = {"vocab_size": 20, "hidden_size": 16, "intermediate_size": 8, "num_hidden_layers": 2, "head_dim": 8}
 HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2}
@@ -41,10 +41,3 @@ def test_a_copy_of_a_fused_norm_computes_with_its_own_weights(llama):
         other.model.norm.weight.mul_(0)
     assert not compute_logits(other).any()
     assert compute_logits(llama).any()
-
-
-def test_on_the_cpu_adapters_compute_in_float32(llama):
-    model = llama.to(torch.bfloat16)
-    assert not is_half_on_gpu(model)
-    with adapters_in_half_precision(None, model):
-        assert not torch.is_autocast_enabled("cpu")

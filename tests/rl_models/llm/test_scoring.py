@@ -110,14 +110,6 @@ def test_a_prefix_that_candidates_share_is_there_once():
     np.testing.assert_array_equal(trie.sees[3], [True, True, False, True, False, False])
 
 
-def test_the_model_reads_prompt_and_distinct_prefixes_once():
-    language = adapted()
-    read = []
-    language.base.model.embed_tokens.register_forward_hook(lambda *call: read.append(call[1][0].numel()))
-    score_trie(language.base, [(1, 2, 3, 4)], [((5, 6, 7), (5, 6, 8), (5, 9))])
-    assert read == [4 + 5]
-
-
 def test_a_model_that_decides_positions_itself_is_scored_candidate_by_candidate(caplog):
     """ALiBi models take no positions."""
     config = BloomConfig(hidden_size=32, n_layer=2, n_head=4, vocab_size=VOCABULARY)

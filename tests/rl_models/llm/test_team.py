@@ -215,13 +215,3 @@ def test_a_policys_state_is_adapters_and_heads_and_moves_to_another_process():
     other.load_state_dict(state)
     fragments = [collector(policy=policy).collect() for policy in (one.policy, other)]
     np.testing.assert_equal(fragments[0].steps, fragments[1].steps)
-
-
-def test_a_collector_continues_exactly_where_it_was(tmp_path):
-    one = stirred("drawn_messages")
-    one.collect()
-    snapshot = one.snapshot()
-    other = collector(policy=one.policy, **FORMS["drawn_messages"])
-    other.restore(snapshot)
-    wanted, found = one.collect(), other.collect()
-    np.testing.assert_equal(wanted.obs | wanted.steps, found.obs | found.steps)

@@ -107,17 +107,6 @@ def test_every_number_is_finite_and_invalid_probability_a_probability_in_each_pr
         assert ((found >= 0) & (found <= 1)).all()
 
 
-def test_the_smallest_case_an_illegal_action_for_both_agents():
-    logits, legal = torch.zeros(1, 2, 1, 3, requires_grad=True), torch.tensor([True, True, False]).expand(1, 2, 3)
-    loss, statistics = loss_of(
-        policy_of(torch.zeros(1, 1), logits, legal), torch.eye(3)[None], torch.zeros(1, dtype=torch.long), 2
-    )
-    loss.backward()
-    assert loss.item() == pytest.approx(2 * math.log(2))
-    assert statistics["policy/invalid_probability"].item() == pytest.approx(0.5)
-    assert logits.grad.abs().max() < 1e-6, "the two legal meetings have equal weights, and equal probabilities"
-
-
 def test_a_matrix_without_a_coordinated_action_teaches_nothing():
     mixture, logits, legal, matrices, _ = drawn_case(0, 2, 2)
     matrices[1] = 0

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.losses.imitation import Imitation, imitation_loss
+from rl_models.losses.imitation import Imitation
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
 
@@ -19,13 +19,6 @@ def batch_of(expert):
 def output_of(log_weights, log_marginals):
     policy = MixtureOfMarginals(log_weights[None], log_marginals[None])
     return TeamOutput(policy, torch.zeros(1, len(log_weights), 2), {}, {})
-
-
-def test_it_is_minus_the_mean_over_the_steps_with_advice():
-    log_prob = torch.tensor([[-1.0, -5.0, -3.0]])
-    is_advised = torch.tensor([[True, False, True]])
-    assert imitation_loss(log_prob, is_advised).item() == pytest.approx(2.0)
-    assert imitation_loss(log_prob, torch.zeros_like(is_advised)).item() == 0.0
 
 
 def test_a_mixture_is_taken_whole_and_not_by_component():

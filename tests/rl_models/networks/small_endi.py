@@ -8,7 +8,7 @@ from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_envs.rtfm.world import Rtfm
 from rl_models.networks import entity_divider, entity_divider_emma, entity_divider_matching
-from rl_models.networks.entity_divider import DividedReadingConfig, Division
+from rl_models.networks.entity_divider import DividedReadingConfig
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.networks.entity_divider_matching import DividedMatchingConfig
 from rl_models.networks.matching import MatchingConfig
@@ -59,13 +59,9 @@ def with_masks(monkeypatch, change):
 
         def divide(*arguments, original=module.divide):
             division = original(*arguments)
-            return Division(change(division) * division.entities, *vars_of(division)[1:])
+            return dataclasses.replace(division, mask=change(division) * division.entities)
 
         monkeypatch.setattr(module, "divide", divide)
-
-
-def vars_of(division):
-    return tuple(getattr(division, field.name) for field in dataclasses.fields(division))
 
 
 def world(backbone, num_worlds=6, agents=2, **arguments):

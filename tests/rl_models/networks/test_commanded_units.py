@@ -23,10 +23,6 @@ def test_the_full_network_has_as_many_parameters_as_the_released_one():
     assert sum(weight.numel() for weight in policy.network.map.parameters()) == TRUNK
 
 
-def test_a_quarter_of_the_width_is_a_tenth_of_the_parameters():
-    assert sum(weight.numel() for weight in full(CommandedUnitsConfig().quarter()).parameters()) < PUBLISHED / 10
-
-
 def test_an_empty_instruction_is_read_as_zeros_and_words_are_not():
     read = team().network.reader.read(TEXTS)
     assert (read[0] == 0).all() and (read[1:] != 0).any(-1).all()

@@ -41,14 +41,6 @@ def test_a_division_masks_entities_alone():
     assert left.tolist() == [[0, 1, 1]]
 
 
-def test_every_cell_has_a_nearest_other_of_its_own():
-    """Three agents in a row of cells: at columns 4, 0 and 9."""
-    offsets = torch.arange(10)[:, None] - torch.tensor([4, 0, 9])
-    sides = nearest_agents(torch.stack([offsets, torch.zeros_like(offsets)], -1))
-    assert (sides[:, 0] == 0).all()
-    assert sides[:, 1].tolist() == [1] * 5 + [2] * 5
-
-
 def test_an_agent_that_has_left_is_nearest_to_nothing_and_one_that_is_alone_keeps_everything():
     offsets = torch.zeros(10, 3, 2)
     offsets[..., 0] = torch.arange(10)[:, None] - torch.tensor([4, 0, 9])

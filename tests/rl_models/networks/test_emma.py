@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 import torch
 
-from rl_models.layers.sparse_convolution import SparseConvolution
 from rl_models.networks.network_config import RELEASED
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.frozen import FrozenEncoder
@@ -63,22 +62,6 @@ def test_occupied_cells_alone_give_what_all_cells_give_gradients_included(name, 
         torch.testing.assert_close(ours[parameter], wanted, atol=1e-10, rtol=0, msg=parameter)
 
 
-@pytest.mark.parametrize("kernel", [2, 3])
-def test_a_sparse_convolution_is_a_convolution_over_a_grid_that_is_empty_elsewhere(kernel):
-    torch.manual_seed(0)
-    layer = SparseConvolution(5, 4, side=6, moments=2, kernel=kernel).double()
-    features, cells = torch.randn(3, 2, 3, 5).double(), torch.randint(36, (3, 2, 3))
-    dense = torch.zeros(3, 2, 36, 5).double()
-    for frame in range(3):
-        for moment in range(2):
-            dense[frame, moment].index_add_(0, cells[frame, moment], features[frame, moment])
-    channels = dense.view(3, 2, 6, 6, 5).permute(0, 1, 4, 2, 3).flatten(1, 2)
-    of_all = layer.by_moment(layer.project(features))  # a share for each moment, of which its own is taken
-    shares = torch.stack([of_all[:, moment, :, moment] for moment in range(2)], 1)
-    wanted = layer.convolution(channels).flatten(2).mT
-    torch.testing.assert_close(layer.lay_out(shares.flatten(1, 2), cells.flatten(1)), wanted, atol=1e-12, rtol=0)
-
-
 # ------------------------------------------------------------------------------------------- sizes
 
 
@@ -105,15 +88,6 @@ def test_only_a_separate_hidden_layer_and_unused_rows_change_its_size():
 
 
 # ----------------------------------------------------------------------------------------- options
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_removed_entity_adds_nothing_wherever_it_was(name):
-    policy, obs = team(name, agents=2), observations(agents=2)
-    moved = dict(obs)
-    for kind in ("", "agent_"):
-        moved[f"{kind}cells"] = torch.where(obs[f"{kind}symbols"] == 0, 44, obs[f"{kind}cells"])
-    torch.testing.assert_close(run(policy, moved).values, run(policy, obs).values)
 
 
 # ------------------------------------------------------------------------------------------- teams

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rl_models.layers.tracks import tracks
-from rl_models.losses.division import AgentModellingLoss, DivisionLoss, division_probe
+from rl_models.losses.division import AgentModellingLoss, DivisionLoss
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY, DividedReadingConfig
 from rl_models.networks.reading import ReadingSizes
@@ -226,20 +226,6 @@ def test_every_regulariser_trains_the_divider_and_none_trains_nothing(backbone, 
     assert logged.keys() == statistics.keys() - {f"loss/{regulariser}"}
 
 
-@both
-@pytest.mark.parametrize("agents", [2, 3])
-def test_no_gradient_crosses_between_private_agents(backbone, agents):
-    policy, obs = team(backbone, agents, shares_network=False), observations(backbone, agents)
-    for agent in range(agents):
-        output = run(policy, obs)
-        own = [output.extras[name][:, :, agent].sum() for name in (MASK, PROBABILITY)]
-        own += [output.extras[OTHERS][:, :, agent].log_softmax(-1)[..., 0].sum(), output.values[:, :, agent].sum()]
-        own += [output.policy.log_marginals[:, :, agent].clamp(min=-50)[..., 0].sum()]
-        reached = gradients(policy, sum(own))
-        assert len(reached) > 15
-        assert all(f"members.{agent}." in name for name in reached)
-
-
 @pytest.mark.parametrize("has_own_goal_table", [True, False])
 def test_the_grounding_loss_grounds_the_divider_if_it_has_no_symbols_of_its_own(has_own_goal_table):
     policy, obs = team("emma", has_own_goal_table=has_own_goal_table), observations("emma")
@@ -258,14 +244,6 @@ def test_a_team_without_agent_modelling_has_no_heads_for_others(backbone):
     assert not any("others" in name for name, _ in policy.named_parameters())
     with pytest.raises(ValueError, match="models_others=True"):
         AgentModellingLoss()(run(policy, obs), batch_of(obs), Progress())
-
-
-@both
-def test_actions_of_others_are_not_predicted_while_acting(backbone):
-    with torch.no_grad():
-        extras = run(team(backbone), observations(backbone)).extras
-    assert OTHERS not in extras
-    assert MASK in extras
 
 
 # ------------------------------------------------------------------------------------------- losses
@@ -301,20 +279,6 @@ def test_the_observation_after_the_last_step_counts_in_no_loss():
     for loss in (AgentModellingLoss(), DivisionLoss("dis")):
         ours, theirs = (loss(run(policy, one), batch, Progress())[0] for one in (obs, other))
         torch.testing.assert_close(ours, theirs)
-
-
-def test_measures_of_a_division_by_hand(monkeypatch):
-    """Agent 0 takes everything and agent 1 nothing, and the other way round: no overlap, all is taken."""
-    policy, obs = team("emma"), observations("emma", batch=1, time=2)
-    obs["symbols"][..., -1, :] = 5
-    masks = torch.tensor([[1.0], [0], [0], [1]]).expand(-1, 4)
-    with_masks(monkeypatch, lambda _: masks)
-    output = run(policy, obs)
-    _, logged = DivisionLoss("none")(output, batch_of(obs), Progress())
-    wanted = {"overlap": 0, "coverage": 0.5, "taken": 1, "conflicts": 0, "own_entities_0": 2, "own_entities_1": 2}
-    assert {name: float(value) for name, value in logged.items()} == {f"division/{n}": v for n, v in wanted.items()}
-    step = division_probe(output, obs)
-    assert (step["own_entities_0"].tolist(), step["own_entities_1"].tolist()) == ([[4, 0]], [[0, 4]])
 
 
 # ------------------------------------------------------------------------------------------- refusals

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rl_models.layers.words import Bidirectional, TextGroups, attend, padding_scores
+from rl_models.layers.words import Bidirectional
 from rl_models.networks.film2_stack import Film2
 from tests.rl_models.networks.slow_reading import packed
 
@@ -27,23 +27,6 @@ def test_a_padded_text_is_read_as_a_packed_one(cell, longest):
     expected = torch.autograd.grad((wanted * is_word * toward).sum(), inputs)
     found = torch.autograd.grad((read * is_word * toward).sum(), inputs)
     torch.testing.assert_close(found, expected, atol=1e-10, rtol=0)
-
-
-@pytest.mark.parametrize("texts", [1, 2, 7, 60])
-def test_frames_of_one_text_share_it_and_get_what_each_would_alone(texts):
-    generator = torch.Generator().manual_seed(texts)
-    rows = torch.randint(0, texts, (60,), generator=generator) if texts < 60 else torch.randperm(60)
-    rows[:20] = rows[0]  # an episode much longer than the others
-    states, queries = draw(texts, 5, 3), draw(60, 3, seed=1)
-    lengths = torch.arange(texts) % 5 + 1
-    groups = TextGroups(rows, int(rows.max()) + 1)
-    assert set(groups.texts.tolist()) == set(rows.tolist())
-    assert len(groups.texts) < (60 if texts < 60 else 61)
-    padding = padding_scores(states, lengths)
-    got = groups.attend(states[groups.texts], padding[groups.texts], queries)
-    alone = attend(states[rows], padding[rows], queries[:, None])
-    for ours, theirs in zip(got, alone, strict=True):
-        torch.testing.assert_close(ours, theirs[:, 0], atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("modulates_text", [True, False])

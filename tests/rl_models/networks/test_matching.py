@@ -9,7 +9,7 @@ from rl_envs.rtfm.world import Rtfm
 from rl_models.algorithms.ppo import Ppo
 from rl_models.losses.mention_contrast import document_contrast
 from rl_models.networks.matching import MatchingConfig
-from rl_models.networks.mentions import DOCUMENTS, SCORES, document_words
+from rl_models.networks.mentions import DOCUMENTS, SCORES
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tests.rl_models.networks.slow_matching import SlowMatching
 from tests.rl_models.networks.small import gradients, run
@@ -56,21 +56,6 @@ def test_frames_do_not_depend_on_the_padding_that_other_frames_need():
     torch.testing.assert_close(together[:1], alone, atol=1e-12, rtol=0)
 
 
-def test_renaming_words_in_the_room_and_in_the_document_changes_nothing_without_learned_words():
-    """Reading is comparing words, so a permutation of the word table with all texts leaves every decision as it was."""
-    policy, obs = team(sees_names=False), with_documents(observations())
-    values = run(policy, obs).values
-    order = torch.cat([torch.tensor([0]), 1 + torch.randperm(39, generator=torch.Generator().manual_seed(2))])
-    order[order == SENTENCE_END], order[SENTENCE_END] = order[SENTENCE_END].clone(), SENTENCE_END
-    network = policy.network
-    with torch.no_grad():
-        network.mentions.words.weight[order] = network.mentions.words.weight.clone()
-    network.names = order[network.names]
-    for key in ("texts/document", "texts/goal"):
-        obs[key] = order[obs[key].long()].int()
-    torch.testing.assert_close(run(policy, obs).values, values, atol=1e-12, rtol=0)
-
-
 @pytest.mark.parametrize("changes", [{}, {"has_two_tables": True}, {"reads": "vector"}])
 def test_every_parameter_gets_gradient_and_padding_none(changes):
     found = gradients(team(**changes), observations(batch=8, height=9))
@@ -85,11 +70,6 @@ def test_frozen_words_get_no_gradient():
     words = {name for name in frozen if name.startswith("network.mentions.") and name.endswith("words.weight")}
     assert len(words) == 2 and all(frozen[name] is None for name in words)
     assert frozen["network.mentions.sharpness"] is not None
-
-
-def test_the_end_of_a_sentence_belongs_to_it():
-    tokens = torch.tensor([[4, SENTENCE_END, 5, 6, SENTENCE_END, 0]], dtype=torch.int32)
-    assert document_words(tokens, SENTENCE_END)["sentences"].tolist() == [[0, 0, 1, 1, 1, 2]]
 
 
 def test_attention_maps_are_weights_over_the_words_of_each_frames_document():

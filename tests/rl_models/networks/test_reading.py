@@ -146,24 +146,6 @@ def test_a_network_without_attention_has_no_attention_map(name, maps):
 # ------------------------------------------------------------------------------------------- ours, of no paper
 
 
-def test_one_word_table_lets_a_look_find_the_word_that_a_cell_shows():
-    """With learned scores of 0 the words alone decide: the picked cell's word has nearly all attention."""
-    policy, obs = team("shared_words"), observations(batch=1, time=1)
-    network = policy.network
-    with torch.no_grad():
-        network.words.weight[1:] = torch.nn.functional.normalize(torch.randn(39, 6)) * 8
-        for weights in (*network.stack.summaries.parameters(), *network.stack.picks.parameters()):
-            weights.zero_()
-    obs["texts/document"][-1] = torch.arange(1, 12)
-    obs["document"][...] = len(obs["texts/document"]) - 1
-    network.names = torch.zeros_like(network.names)
-    network.names[3, 0] = 5
-    obs["grid"][...], obs["grid"][..., 0] = 0, 3
-    network.shows_attention = True
-    looks = run(policy, obs).extras["attention/grid"][0, 0, 0]
-    assert (looks.argmax(-1) == 4).all() and (looks[:, 4] > 0.9).all()
-
-
 def test_a_contrasting_reader_scores_each_frame_with_each_document():
     config = dataclasses.replace(narrow(NETWORKS["released"]), contrasts=True)
     policy = reader_team(ReaderTeamConfig(config), sizes(), ACTIONS).double()

@@ -8,7 +8,6 @@ from rl_envs.rtfm.world import Rtfm
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import forward, to_batch
 from rl_models.runtime.texts import TextCache
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.training.evaluation import Evaluation
@@ -37,25 +36,6 @@ def test_rollout_equals_train(name, objective):
     place = world(max_episode_steps=6)
     one = collector(place, team(place, name))
     assert ratio_error(objective, one.policy, second_fragment(one)) < 1e-5
-
-
-def test_private_readers_are_the_shared_network_with_weights_of_each_agent():
-    """Each agent of a private team acts as it would in a team that shares its weights; walls stay illegal."""
-    place = world(num_agents=2)
-    obs = collector(place).collect()
-    private, shared = team(place, shares_network=False), team(place)
-    for agent in (0, 1):
-        of_agent = {}
-        for name in shared.state_dict():
-            part, layer, weight = name.split(".", 2)
-            own = f"network.members.{agent}.{layer}" if part == "network" else f"{part}.{layer}.members.{agent}"
-            of_agent[name] = private.state_dict()[f"{own}.{weight}"]
-        shared.load_state_dict(of_agent)
-        ours, theirs = (forward(policy, to_batch(obs)) for policy in (private, shared))
-        torch.testing.assert_close(ours.values[:, :, agent], theirs.values[:, :, agent])
-        torch.testing.assert_close(
-            ours.policy.log_marginals[:, :, agent], theirs.policy.log_marginals[:, :, agent], atol=1e-5, rtol=0
-        )
 
 
 @pytest.mark.long
@@ -134,10 +114,3 @@ def test_a_cache_finds_every_row_and_encodes_each_once_while_it_is_shown():
         np.testing.assert_array_equal(encoded["twice"][slots], np.repeat(shown[..., None], 2, -1))
         assert encoded["twice"].shape == (4, 2)
     assert len(asked) == len(set(asked))
-
-
-def test_frames_that_show_one_text_share_its_encoding():
-    kept, asked = cache(slots=6)
-    slots, _ = kept.look_up(np.array([7, 7, 3, 7, 3, 7]))
-    assert sorted(asked) == [3, 7]
-    assert len(set(slots.tolist())) == 2

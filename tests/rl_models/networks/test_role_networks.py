@@ -89,14 +89,6 @@ def test_play_with_best_actions_and_most_probable_choices_is_determined(method):
     np.testing.assert_array_equal(*returns)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_targets_have_a_copy_of_every_weight_of_the_network(method):
-    _, policy = fragment_and_policy(method)
-    names = {name for name, _ in policy.network.named_parameters()}
-    assert names == {name for name, _ in policy.target_network.named_parameters()}
-    assert not any(weight.requires_grad for weight in policy.target_network.parameters())
-
-
 def test_maser_represents_observations_that_its_q_network_encoded_once():
     fragment, policy = fragment_and_policy("maser")
     batch, encoded = to_batch(fragment), []
@@ -118,22 +110,17 @@ def test_the_state_of_a_world_that_all_see_is_the_first_agents_observation():
 # ------------------------------------------------------------------------------------------------ ROMA
 
 
-def loss_gradients(config=None):
-    """Gradients of ROMA's regularisers by the first part of a weight's name."""
+def test_identifiability_teaches_encoder_and_inference_and_not_the_memory():
     fragment, policy = fragment_and_policy("roma")
     batch = to_batch(fragment)
-    loss, _ = RoleLoss(config or RoleLossConfig())(forward(policy, batch), batch, Progress())
-    loss.backward()
-    named = policy.network.named_parameters()
-    return {name: weight.grad is not None and bool(weight.grad.abs().sum() > 0) for name, weight in named}
-
-
-def test_identifiability_teaches_encoder_and_inference_and_not_the_memory():
-    learns = loss_gradients(RoleLossConfig(specialisation_coef=0.0))
-    assert all(learns[f"{part}.3.weight"] for part in ("role_encoder", "inference"))
-    for name, has_gradient in learns.items():
-        if name.startswith(("memory", "input", "role_decoder", "last_", "dissimilarity")):
-            assert not has_gradient, name
+    RoleLoss(RoleLossConfig(specialisation_coef=0.0))(forward(policy, batch), batch, Progress())[0].backward()
+    learns = {
+        name for name, weight in policy.network.named_parameters() if weight.grad is not None and weight.grad.any()
+    }
+    assert {"role_encoder.3.weight", "inference.3.weight"} <= learns
+    assert not [
+        name for name in learns if name.startswith(("memory", "input", "role_decoder", "last_", "dissimilarity"))
+    ]
 
 
 def test_the_joint_value_teaches_neither_inference_nor_dissimilarity():

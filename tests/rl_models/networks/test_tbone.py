@@ -7,7 +7,7 @@ import torch
 
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_models.networks.network_config import TboneConfig
-from tests.rl_models.networks.small_tbone import SMALL, coordination, run, team, views
+from tests.rl_models.networks.small_tbone import coordination, run, team, views
 
 
 def wide(last, communicates=True):
@@ -58,23 +58,10 @@ def test_cordial_reaches_every_parameter_of_a_sync_team_but_the_value_head(agent
     assert dead == ["value_head.value.weight", "value_head.value.bias"]
 
 
-def other_agents_gradient(policy, agents=3):
-    """How much agent 0's policy depends on what each agent sees."""
-    obs = views(agents, batch=1, time=1)
-    view = obs["view"].float().requires_grad_()
-    run(policy, obs | {"view": view}).policy.log_marginals[0, 0, 0, 0, 0].backward()
-    return view.grad.abs().sum((0, 1, 3, 4, 5))
-
-
 def test_messages_carry_gradient_from_what_one_agent_sees_to_what_another_does():
-    assert (other_agents_gradient(team(3, 1)) > 0).all()
-
-
-def test_without_communication_nobody_learns_through_another():
-    silent = TboneConfig(**{**SMALL.__dict__, "communicates": False})
-    gradient = other_agents_gradient(team(3, 1, silent))
-    assert gradient[0] > 0
-    assert gradient[1:].tolist() == [0, 0]
+    view = views(3, batch=1, time=1)["view"].float().requires_grad_()
+    run(team(3, 1), {"view": view}).policy.log_marginals[0, 0, 0, 0, 0].backward()
+    assert (view.grad.abs().sum((0, 1, 3, 4, 5)) > 0).all()
 
 
 def test_a_message_lies_between_two_symbols():
@@ -105,17 +92,6 @@ def test_sync_needs_agents_that_talk():
 
     with pytest.raises(ValueError, match="messages"):
         SyncHead(4, 3, 2, 2, 4)(Features(torch.zeros(1, 1, 2, 4), {}))
-
-
-def test_weights_come_from_the_seed_alone():
-    torch.manual_seed(1)
-    one = team(2, 3, seed=7)
-    torch.manual_seed(2)
-    before = torch.get_rng_state()
-    other, third = team(2, 3, seed=7), team(2, 3, seed=8)
-    assert torch.equal(before, torch.get_rng_state())
-    torch.testing.assert_close(list(one.parameters()), list(other.parameters()), rtol=0, atol=0)
-    assert not torch.equal(one.network.lstm.weight_ih, third.network.lstm.weight_ih)
 
 
 def test_weights_start_as_the_authors_do():

@@ -1,6 +1,5 @@
 """Readers of texts of any game: masks, sentences, gradients, and that what is read depends on the query."""
 
-import copy
 import shutil
 
 import pytest
@@ -124,10 +123,3 @@ def test_states_that_were_kept_while_acting_serve_learning(tmp_path):
         acted = states(rows)
     (states(rows) * weight).sum().backward()
     torch.testing.assert_close(weight.grad, acted.sum((0, 1)))
-
-
-def test_copies_of_a_network_share_the_encoder(tmp_path):
-    save_bert(tmp_path)
-    states = TokenStates(str(tmp_path))
-    rows = torch.tensor([[3, 6, 7, 4]])
-    assert torch.equal(copy.deepcopy(states)(rows), states(rows))

@@ -59,17 +59,12 @@ def test_the_folded_normalisation_equals_normalising_and_padding_with_zeros(pixe
     torch.testing.assert_close(eyes(frames), expected, rtol=1e-3, atol=1e-4)
 
 
-def team_and_batch(build=visual_team, agents=2, components=3, steps=4):
-    team = build(VisualTeamConfig(SMALL, components), agents, (42, 42, 3), 5)
-    obs = {"frame": torch.randint(256, (2, steps, agents, 42, 42, 3), dtype=torch.uint8)}
-    is_first = torch.zeros(2, steps, dtype=torch.bool)
-    is_first[0, 0] = is_first[1, 2] = True
-    return team, obs, is_first
-
-
 @pytest.mark.parametrize("build", [visual_team, visual_central_team])
 def test_acting_step_by_step_equals_the_forward_pass_of_the_learner(build):
-    team, obs, is_first = team_and_batch(build)
+    team = build(VisualTeamConfig(SMALL, 3), 2, (42, 42, 3), 5)
+    obs = {"frame": torch.randint(256, (2, 4, 2, 42, 42, 3), dtype=torch.uint8)}
+    is_first = torch.zeros(2, 4, dtype=torch.bool)
+    is_first[0, 0] = is_first[1, 2] = True
     actions = torch.randint(5, (2, 4, 2))
     whole = team(obs, team.initial_state(2), is_first).policy.log_prob(actions)
     state = team.initial_state(2)

@@ -6,7 +6,7 @@ from rl_models.planners.briefing import Briefing
 from rl_models.planners.goal_generators import DepsGoals, Plan4McGoals, first_skill
 from rl_models.planners.noisy import NOISES, Noise, NoisyBackend
 from rl_models.planners.planner import Planner
-from rl_models.planners.plans import FailedPlan, Failure, Memory, Plan
+from rl_models.planners.plans import FailedPlan, Memory, Plan
 from tests.rl_models.planners.callers import Model, caller
 from tests.rl_models.planners.office import PostOffice, write
 
@@ -118,14 +118,6 @@ def test_what_has_failed_is_shown_and_refused():
     shown = model.of("decomposition")[0].messages[-1].content
     assert f"told: {PASS}; {WAIT}; at fault: decomposition" in shown
     assert len(model.of("decomposition")[1].messages) > len(model.of("decomposition")[0].messages)
-
-
-def test_at_most_three_failures_are_remembered():
-    memory = Memory()
-    (plan,) = planner(Model()).plan([STATE])
-    for _ in range(5):
-        memory.failures.append(Failure(plan, "decomposition"))
-    assert len(memory.failures) == 3
 
 
 def test_without_objects_the_prompt_lists_no_subgoals():

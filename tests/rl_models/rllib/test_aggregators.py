@@ -9,7 +9,6 @@ import ray
 import torch
 
 from rl_models.algorithms.impala import Impala
-from rl_models.rllib.workers import Workers
 from tests.rl_models.rllib.small import plan, train_until_learned
 from tune_experiments import furnmove_sync
 
@@ -48,11 +47,6 @@ def test_runners_aggregators_and_learners_train_together(impala):
     assert np.isfinite(row["learner/policy_lag_updates"])
     assert one.progress().env_steps == 60 * one.progress().updates, "a batch is one fragment of each runner"
     assert all(not torch.equal(value, before[name]) for name, value in one.policy().state_dict().items())
-
-
-def test_each_learner_has_its_aggregators_and_each_of_them_a_cpu():
-    assert Workers(runners=2, aggregators=1).cpus == 4
-    assert Workers(runners=2, learners=3, aggregators=2).cpus == 12
 
 
 def test_other_algorithms_than_impala_refuse_them():

@@ -18,7 +18,6 @@ from rl_models.rllib import env_runner
 from rl_models.rllib.config import fragments_to_batch
 from rl_models.rllib.distribution import team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
-from rl_models.training.loop import Learner
 from tests.rl_models.rllib.small import build_team, config_of, plan
 from tests.rl_models.training.small import CENTRAL, ROUNDING, assert_equal_fragments, collector
 
@@ -27,13 +26,6 @@ KINDS = [pytest.param(Ppo, id="ppo"), pytest.param(Impala, id="impala")]
 
 def runner_of(one, **arguments):
     return FragmentEnvRunner(config=config_of(one), **arguments)
-
-
-def test_a_fragment_is_one_leaf_for_rllib():
-    fragment = collector(num_worlds=2, length=3).collect()
-    leaves = tree.flatten([[fragment, fragment], [fragment]])
-    assert len(leaves) == 3
-    assert all(leaf is fragment for leaf in leaves)
 
 
 def test_fragments_are_sharded_over_learners_without_losing_a_world():
@@ -55,7 +47,7 @@ def test_a_learner_whose_fragments_have_gone_with_their_runner_learns_from_none_
     before, progress = learner.training_state()
     learner.update(episodes=[])
     assert learner.progress == progress
-    torch.testing.assert_close(weights_of(learner), before["weights"], rtol=0, atol=0)
+    torch.testing.assert_close(learner.training_state()[0]["weights"], before["weights"], rtol=0, atol=0)
 
 
 def test_more_updates_may_wait_at_a_learner_than_a_step_of_training_asks_for():
@@ -184,10 +176,6 @@ def test_a_runner_passes_a_final_error_on_at_once():
 # ------------------------------------------------------------------------------------------- learner
 
 
-def weights_of(learner):
-    return {name: value.clone() for name, value in learner.training_state()[0]["weights"].items()}
-
-
 def built(one):
     learner = config_of(one).build_learner(env=None, spaces=None)
     learner.build()
@@ -197,20 +185,6 @@ def built(one):
 def fragments_of(number=1):
     one = collector(num_worlds=6, length=10)
     return [one.collect() for _ in range(number)]
-
-
-@pytest.mark.parametrize("joint_ratio", [True, False])
-def test_rllibs_learner_does_exactly_what_ours_does(joint_ratio):
-    """The same minibatches, losses and steps as in the loop without Ray."""
-    one = plan(Ppo, joint_ratio=joint_ratio, num_epochs=2, num_minibatches=2)
-    learner = built(one)
-    ours = Learner(build_team(), one.objective, one.optimiser, seed=one.seed)
-    for fragment in fragments_of(2):
-        learner.update(episodes=[fragment])
-        ours.update([fragment])
-    state, progress = learner.training_state()
-    assert progress == ours.progress
-    torch.testing.assert_close(state["weights"], ours.policy.state_dict(), rtol=0, atol=0)
 
 
 # -------------------------------------------------------------------------------------- distribution

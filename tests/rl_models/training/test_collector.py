@@ -17,7 +17,6 @@ from tests.rl_models.training.small import (
     assert_equal_fragments,
     begun,
     collector,
-    cordial,
     ratio_error,
     rooms,
     team,
@@ -176,16 +175,6 @@ def test_texts_are_what_the_world_showed_and_old_ones_are_forgotten():
     assert sizes[-1] < len(world.texts["sentences"].table)
 
 
-def test_a_collector_of_texts_continues_from_its_snapshot():
-    unbroken = begun(Walks(3, num_agents=2), constant_team(1, 2, 3), 8, seed=0)
-    unbroken.collect()
-    fresh = Collector(Walks(3, num_agents=2), constant_team(1, 2, 3), 8)
-    fresh.restore(unbroken.snapshot())
-    one, other = unbroken.collect(), fresh.collect()
-    np.testing.assert_array_equal(one.steps["actions"], other.steps["actions"])
-    np.testing.assert_array_equal(sentences(one), sentences(other))
-
-
 def test_episodes_are_reported_once():
     one = collector(length=4 * HORIZON)
     fragment = one.collect()
@@ -195,18 +184,6 @@ def test_episodes_are_reported_once():
     assert episodes["return"].shape[1] == 2
     np.testing.assert_allclose(episodes["success"].sum(), fragment.steps["terminated"].sum())
     assert one.pop_episodes() == {}
-
-
-def test_cordial_reads_the_matrix_that_holds_at_each_step():
-    one = collector()
-    fragment = one.collect()
-    objective = Impala(extra_losses=(cordial(one.world),))
-    batch = to_batch(fragment)
-    _, statistics = objective.loss(forward(one.policy, batch), batch, Progress())
-    assert abs(statistics["loss/cordial"] - np.log(169)) < 0.5
-    wanted = 1 - 16 / 169
-    assert abs(statistics["policy/invalid_probability"] - wanted) < 0.05
-    assert len(np.unique(fragment.obs["coordination"])) > 3
 
 
 @pytest.mark.parametrize("components", [1, 3])

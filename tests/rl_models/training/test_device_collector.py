@@ -10,7 +10,6 @@ from torch import nn
 from rl_envs import make
 from rl_envs.furnmove import prepared_starts
 from rl_envs.overcooked.world import Overcooked
-from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.heads.mixture_heads import LegalPolicyHead, ValueHead
@@ -27,7 +26,7 @@ from rl_models.training.grouped_collector import make_collector
 from rl_models.training.loop import Learner
 from tests.emulated_device import DEVICE, EmulatedCapture, emulated_device
 from tests.rl_envs.furnmove.scenes import ROOMS
-from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, cordial, rooms, team
+from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, rooms, team
 
 WORLDS, LENGTH, LIMIT, ACTIONS, VIEW = 5, 8, 4, 6, (26, 4, 5)
 BOTH = ("numpy", "torch")
@@ -96,10 +95,6 @@ def collector(make_world, arrays, policy, device="cpu", length=LENGTH, **argumen
     return one
 
 
-def learner(policy):
-    return Learner(policy, Ppo(num_epochs=2, num_minibatches=2), OptimiserSettings(optimiser_epsilon=0.1))
-
-
 def on_host(fragment):
     """The same fragment in the host's memory."""
     for part in (fragment.obs, fragment.steps, fragment.ends):
@@ -149,18 +144,6 @@ def test_validation_with_tensors_is_that_with_arrays(make_world, build, is_greed
     assert_equal_episodes(*(Evaluation(make_world(one), build(), is_greedy=is_greedy).run(7, 2) for one in BOTH))
 
 
-def test_a_team_learns_with_cordial_from_tensors_as_from_arrays():
-    weights = []
-    for arrays in BOTH:
-        one = collector(furnished, arrays, team())
-        objective = Impala(extra_losses=(cordial(one.world),))
-        learner = Learner(one.policy, objective, OptimiserSettings(optimiser_epsilon=0.1))
-        for _ in range(2):
-            learner.update([one.collect()])
-        weights.append(one.policy.state_dict())
-    torch.testing.assert_close(*weights, atol=1e-5, rtol=1e-7)
-
-
 def test_a_world_that_was_validated_can_be_played_on():
     world = furnished("torch")
     Evaluation(world, team()).run(1)
@@ -181,7 +164,9 @@ def test_the_host_is_asked_for_nothing_before_a_fragment_ends_on_an_emulated_dev
             fragment = one.collect()
             assert (counts.copies, counts.syncs) == (1, 1), "the metrics of ended episodes, once"
         counts.copies = counts.syncs = 0
-        learner(policy).update([fragment])
+        Learner(policy, Ppo(num_epochs=2, num_minibatches=2), OptimiserSettings(optimiser_epsilon=0.1)).update(
+            [fragment]
+        )
         assert (counts.copies, counts.syncs) == (2, 1), "each epoch's order of worlds, and the count of env steps"
         found = on_host(fragment)
     assert_equal_fragments(expected.collect(), found, close=ROUNDING)

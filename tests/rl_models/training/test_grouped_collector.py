@@ -31,16 +31,6 @@ def test_groups_play_what_all_worlds_play_at_once():
             np.testing.assert_allclose(np.sort(other[name], 0), np.sort(values, 0), err_msg=name)
 
 
-def test_groups_have_worlds_of_their_own_numbers_and_sizes_that_differ_by_one():
-    made = []
-    make_groups(lambda **arguments: made.append(arguments), 7, 10, 3)
-    assert made == [
-        {"num_worlds": 3, "first_world": 10},
-        {"num_worlds": 2, "first_world": 13},
-        {"num_worlds": 2, "first_world": 15},
-    ]
-
-
 def test_groups_of_worlds_with_composed_texts_keep_their_texts():
     walks = [Walks(2, first_world=first, num_agents=2) for first in (0, 2)]
     parts = GroupedCollector(walks, constant_team(1, 2, 3), 8)

@@ -12,13 +12,12 @@ from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings, load_optimiser, optimiser_tensors
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import to_batch
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.constant_team import constant_team
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.loop import WINDOW, Learner, count_progress, train
+from rl_models.training.loop import WINDOW, Learner, train
 from tests.rl_models.algorithms import small_qmix
-from tests.rl_models.training.small import CENTRAL, LENGTH, Walks, begun, collector, cordial, rooms, team
+from tests.rl_models.training.small import CENTRAL, LENGTH, Walks, begun, collector, cordial, rooms
 
 ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
 
@@ -93,13 +92,6 @@ def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
     assert (learner.counted_progress().updates, learner.counted_progress().skipped_updates) == (3, 1)
 
 
-def test_progress_counts_the_work_of_all_learners():
-    progress, batch = Progress(), to_batch(collector().collect())
-    ended = int((batch["terminated"] | batch["truncated"]).sum())
-    count_progress(progress, batch, lambda counts: counts + torch.tensor([5 * LENGTH, 3]))
-    assert (progress.env_steps, progress.episodes) == ((6 + 5) * LENGTH, ended + 3)
-
-
 def test_an_optimiser_without_a_step_is_saved_too():
     one, other = collector(), collector()
     learner = learner_of(one, Impala())
@@ -134,14 +126,6 @@ def test_evaluation_takes_the_first_episodes_of_every_world_however_long_they_ar
     np.testing.assert_array_equal(episodes["length"], np.where(episodes["world"] % 2, 2, 8))
     np.testing.assert_allclose(episodes["is_one"].reshape(12), 1)
     np.testing.assert_allclose(episodes["line"].reshape(12), 2)
-
-
-def test_evaluation_repeats_itself_and_leaves_the_policy_alone():
-    policy = team()
-    before = weights(policy)
-    one, other = (Evaluation(rooms(4), policy).run(seed=5, episodes_per_world=2) for _ in range(2))
-    np.testing.assert_equal(one, other)
-    torch.testing.assert_close(policy.state_dict(), before, rtol=0, atol=0)
 
 
 # ---------------------------------------------------------------------------------- identity learning
