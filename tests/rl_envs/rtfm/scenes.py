@@ -10,7 +10,6 @@ from rl_envs.rtfm.world import Rtfm
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
 NOTHING, RIGHT_ITEM, DISTRACTOR_ITEM = range(3)
 """Values of `held` for one agent."""
-TARGET, DISTRACTOR = 0, 1
 MONSTERS = ("fire wolf", "cold wolf", "poison wolf", "lightning jaguar")
 ITEMS = ("blessed axe", "arcane axe", "soldiers axe", "gleaming spear")
 FAR = (8, 8)

@@ -281,9 +281,6 @@ def test_the_observation_after_the_last_step_counts_in_no_loss():
         torch.testing.assert_close(ours, theirs)
 
 
-# ------------------------------------------------------------------------------------------- refusals
-
-
 def test_a_divided_txt2pi_has_the_papers_size():
     """Each agent has txt2π without output layer, two layers for the goal, a convolution, and a head for the other."""
     size = ReadingSizes(2, 262, torch.ones(12, 2, dtype=torch.long))

@@ -13,7 +13,6 @@ from tests.rl_models.planners.office import PostOffice, write
 
 DOMAIN = PostOffice()
 STATE = write(0, 0, 0, "not weighed", 2, 3)
-PASS, WAIT = "bring a letter from the sack to the counter", "wait at the counter"
 
 
 class LongestFirst:

@@ -40,7 +40,8 @@ def test_fragments_are_sharded_over_learners_without_losing_a_world():
 
 def test_a_learner_whose_fragments_have_gone_with_their_runner_learns_from_none_and_does_not_fail():
     """The other learners wait for it."""
-    learner, (fragment,) = built(plan(Ppo)), fragments_of()
+    learner, fragment = config_of(plan(Ppo)).build_learner(env=None, spaces=None), collector(num_worlds=6).collect()
+    learner.build()
     with pytest.raises(RuntimeError, match="update"):
         learner.update(episodes=[])
     learner.update(episodes=[fragment])
@@ -171,20 +172,6 @@ def test_a_runner_passes_a_final_error_on_at_once():
     runner.worlds[0].step = breaks_its_word
     with pytest.raises(ValueError, match="the reward is NaN"):
         fragments_to_batch(None, None)(episodes=runner.sample(num_timesteps=1))
-
-
-# ------------------------------------------------------------------------------------------- learner
-
-
-def built(one):
-    learner = config_of(one).build_learner(env=None, spaces=None)
-    learner.build()
-    return learner
-
-
-def fragments_of(number=1):
-    one = collector(num_worlds=6, length=10)
-    return [one.collect() for _ in range(number)]
 
 
 # -------------------------------------------------------------------------------------- distribution
