@@ -8,6 +8,26 @@ import torch
 from rl_models.losses import policy_gradient as pg
 
 
+def test_the_policy_gradient_is_the_advantage_weighted_log_probability():
+    log_prob = torch.tensor([[-1.0], [-2.0]], requires_grad=True)
+    advantage = torch.tensor([[3.0], [-0.5]], requires_grad=True)
+    loss = pg.policy_gradient_loss(log_prob, advantage)
+    torch.testing.assert_close(loss.detach(), torch.tensor(-(-3.0 + 1.0) / 2))
+    loss.backward()
+    torch.testing.assert_close(log_prob.grad, torch.tensor([[-1.5], [0.25]]))
+    assert advantage.grad is None
+
+
+def test_the_value_error_is_the_mean_square_without_a_half():
+    values = torch.tensor([[1.0], [3.0]], requires_grad=True)
+    targets = torch.tensor([[2.0], [1.0]], requires_grad=True)
+    loss = pg.value_loss(values, targets)
+    torch.testing.assert_close(loss.detach(), torch.tensor((1.0 + 4.0) / 2))
+    loss.backward()
+    torch.testing.assert_close(values.grad, torch.tensor([[-1.0], [2.0]]))
+    assert targets.grad is None
+
+
 def test_agents_are_summed_and_steps_at_which_anybody_counts_are_averaged():
     x = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [50.0, 60.0]]])
     mask = torch.tensor([[[True, True], [True, False], [False, False]]])
