@@ -23,11 +23,11 @@ from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, find_
 from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.results.rows import read_results
 from tune_experiments.run.manifest import without_run_folder
-from tune_experiments.run.run_folder import read_sessions
+from tune_experiments.run.run_folder import MODELS, read_sessions
 from tune_experiments.run.trial import CHECKPOINTS, DECLARED_FILE
 
 CARD, MODEL_CARD = "card.json", "README.md"
-MAX_BYTES = 12 * 2**20
+MAX_BYTES = 18 * 2**20
 """Largest size of all teams in the package together, in bytes."""
 _KEPT = (
     *("written_by", "experiment", "config", "models", "method", "seed"),
@@ -98,7 +98,7 @@ def pack(
     sessions = read_sessions(run)
     session = next((one for one in reversed(sessions) if loaded.seed in one["seeds"]), sessions[-1])
     whole = load_checkpoint(checkpoint)
-    state = {key: whole.state[key] for key in _KEPT if key in whole.state}
+    state = {"models": session.get(MODELS, [])} | {key: whole.state[key] for key in _KEPT if key in whole.state}
     card = {
         "name": name,
         "title": title or name,
