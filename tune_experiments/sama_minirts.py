@@ -124,6 +124,10 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
         """Whole games with every planner and commander."""
         return rts_trials.evaluate(config, method, policy, trial_folder)
 
+    def evaluation_seeds(self, config: RtsConfig) -> Sequence[int]:
+        """The seed whose test games are those that the tested team was trained on."""
+        return [rts_trials.load_policy(config.team).seed - config.test_seed] if config.team else []
+
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a team."""
         return tables(results)

@@ -28,7 +28,7 @@ class ChatSettings:
     endpoint: EndpointSettings = field(default_factory=EndpointSettings, metadata=MAY_CHANGE)
     """Limits of a request to the endpoint: time, attempts and bytes."""
     budget: Budget = field(default_factory=Budget, metadata=MAY_CHANGE)
-    """Limits of a whole run: calls, tokens and calls in a minute."""
+    """Limits of calls, tokens and calls in a minute: of each trial in Verco, of a session of a run in SAMA."""
 
 
 def open_transport(settings: ChatSettings, folder: Path, meter: Meter | None = None) -> Transport:
@@ -44,11 +44,12 @@ def open_transport(settings: ChatSettings, folder: Path, meter: Meter | None = N
         return LastReplies(record)
     if not settings.model:
         raise ChatSettingsError("an endpoint needs the name of a model: set `model`")
-    return Recorded(record, Endpoint(settings.endpoint, meter or open_meter(settings, folder)))
+    endpoint = Endpoint(settings.endpoint, meter or open_meter(settings, folder))
+    return Recorded(record, endpoint, endpoint.address)
 
 
 def open_meter(settings: ChatSettings, folder: Path) -> Meter:
-    """A meter that has counted what the record of earlier sessions holds, so that the budget is that of the whole run.
+    """A meter that has counted what the record of earlier sessions holds, so that the budget is that of all sessions.
 
     Raises RecordError where the file of the record is none.
     """

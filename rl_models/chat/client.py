@@ -74,7 +74,8 @@ class ChatClient:
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
         """Counts `asked`, `answered`, `rejected`, `failed`, `unsent` (the budget was used up) and `fallback` of all
-        questions so far, and the tokens of their replies, `prompt_tokens` and `completion_tokens`."""
+        questions so far; `recorded`, those answered, rejected and failed that came from a record; and the tokens of the
+        other replies, `prompt_tokens` and `completion_tokens`."""
 
     def ask(self, questions: Sequence[Question[T]]) -> list[Answer[T]]:
         """The answers to the questions, in their order."""
@@ -92,11 +93,16 @@ class ChatClient:
             outcome = self._transport.complete(request)
             if isinstance(outcome, ChatFailure):
                 # The transport has used all its attempts.
-                self._count("unsent" if outcome.reason.startswith(REFUSED) else "failed")
+                is_unsent = outcome.reason.startswith(REFUSED)
+                self._count("unsent" if is_unsent else "failed")
+                self._count("recorded", outcome.is_recorded and not is_unsent)
                 attempts.append(Attempt(None, outcome.reason))
                 break
-            self._count("prompt_tokens", outcome.prompt_tokens)
-            self._count("completion_tokens", outcome.completion_tokens)
+            if outcome.is_recorded:
+                self._count("recorded")
+            else:
+                self._count("prompt_tokens", outcome.prompt_tokens)
+                self._count("completion_tokens", outcome.completion_tokens)
             try:
                 value = self._read(question, outcome.text)
             except RejectedReplyError as rejected:

@@ -5,6 +5,7 @@ reason.
 """
 
 import asyncio
+import hashlib
 import json
 import os
 import threading
@@ -58,6 +59,9 @@ class Endpoint:
         """Read address and key from the environment; raises ChatSettingsError where library or key is missing."""
         self._settings, self._meter = settings, meter
         self._client = _open_client(settings, {"request": [self._admit], "response": [_close_error]})
+        url = self._client.base_url.copy_with(userinfo=b"", query=None)  # both may hold credentials
+        self.address = hashlib.sha256(str(url).encode()).hexdigest()
+        """SHA-256 of the server's address."""
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="chat endpoint", daemon=True).start()
 

@@ -69,6 +69,8 @@ class ChatReply:
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    is_recorded: bool = field(default=False, compare=False)
+    """Whether it comes from a record, so that nothing was sent."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class ChatFailure:
     """No reply came. The reason is a clause in our words; text from the server never enters it."""
 
     reason: str
+    is_recorded: bool = field(default=False, compare=False)
+    """Whether it comes from a record, so that nothing was sent."""
 
 
 Outcome = ChatReply | ChatFailure
@@ -92,9 +96,9 @@ def outcome_from_json(line: Mapping[str, Any]) -> Outcome:
     """Read a line of a record, as `Recorded` writes it; raises ValueError for neither a reply nor a failure."""
     reply, failure = line.get("reply"), line.get("failure")
     if isinstance(failure, str):
-        return ChatFailure(failure)
+        return ChatFailure(failure, is_recorded=True)
     if isinstance(reply, dict) and isinstance(reply.get("text"), str):
         prompt, completion = reply.get("prompt_tokens"), reply.get("completion_tokens")
         if isinstance(prompt, int) and isinstance(completion, int):
-            return ChatReply(reply["text"], prompt, completion)
+            return ChatReply(reply["text"], prompt, completion, is_recorded=True)
     raise ValueError("holds neither a reply nor a failure")

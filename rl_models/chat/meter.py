@@ -48,14 +48,19 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Limits of a whole run. A call is sent while both sums are below them, so pending calls may exceed them."""
+    """Limits of one meter. A call is sent while both sums are below them, so pending calls may exceed them.
+
+    Verco has a meter for each trial, which counts all its sessions. SAMA has one for all trials of a session, because
+    other runs write the same record.
+    """
 
     max_calls: PositiveInt = 10_000
-    """Largest number of calls of a run, with repeated attempts, at least 1."""
+    """Largest number of calls with repeated attempts, at least 1: of each trial in Verco, of a session in SAMA."""
     max_tokens: PositiveInt = 20_000_000
-    """Largest number of tokens of a run, sent and received together, at least 1."""
+    """Largest number of tokens, sent and received together, at least 1: of each trial in Verco, of a session in
+    SAMA."""
     calls_per_minute: PositiveFloat = 600.0
-    """Largest number of calls in a minute, above 0; later calls wait."""
+    """Largest number of calls in a minute, above 0; later calls wait. Each trial in Verco has a limit of its own."""
 
 
 REFUSED = "the budget of "

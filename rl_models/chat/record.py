@@ -1,7 +1,8 @@
 """Record of all exchanges on disk. It is also a cache, and a run can be repeated from it without a network.
 
-Each line is a JSON object: `key` (SHA-256 of the request), `stage`, `request`, and `reply` or `failure`. A line is
-appended as soon as its answer comes, so a killed run loses pending calls only; an incomplete line at the end is removed
+Each line is a JSON object: `key` (SHA-256 of the request), `stage`, `request`, `reply` or `failure`, and `address`, a
+hash of the server's, if there is a server: answers of another one are replayed, but not reused. A line is appended as
+soon as its answer comes, so a killed run loses pending calls only; an incomplete line at the end is removed
 before the next line is written. Several processes may write one record: lines are written and removed while the file is
 locked, so no process removes a line that another one is writing. A long text that occurs again, such as an instruction,
 is stored once and afterwards as its SHA-256, because only the key is needed for an answer.
@@ -13,6 +14,7 @@ import os
 import threading
 import warnings
 from collections import defaultdict, deque
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,17 +32,28 @@ class RecordError(InputError):
 class Recorded:
     """A `Transport` that records the answers of another transport, and sends equal requests only once.
 
-    Only replies are reused. After a recorded failure the next equal request is sent again.
+    Only replies are reused, and only those of the same server. After a recorded failure the next equal request is sent
+    again.
     """
 
-    def __init__(self, path: Path, transport: Transport) -> None:
-        """Open the record at `path`, or create it; raises RecordError where it is none, or cannot be written."""
-        self._transport = transport
+    def __init__(self, path: Path, transport: Transport, address: str = "") -> None:
+        """Open the record at `path`, or create it; `address` names the transport's server, if there is one.
+
+        Raises RecordError where the file is no record, or cannot be written.
+        """
+        self._transport, self._address = transport, address
         self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()
         self._stored_texts: set[str] = set()
         known = read_record(path, ignores_incomplete_line=True) if path.exists() else []
-        self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
+        mine = [(key, outcome) for key, outcome, server in known if server == address]
+        self._replies = {key: outcome for key, outcome in mine if isinstance(outcome, ChatReply)}
+        if len(mine) < len(known):
+            warnings.warn(
+                f"{len(known) - len(mine)} of {len(known)} exchanges in {path} are with another server or an unknown "
+                "one: their answers are not reused, and their questions are sent again",
+                stacklevel=2,
+            )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b", buffering=0)
@@ -61,14 +74,16 @@ class Recorded:
     def _append(self, request: ChatRequest, outcome: Outcome) -> None:
         line: dict[str, Any] = {"key": request.key, "stage": request.stage}
         if isinstance(outcome, ChatReply):
-            line["reply"] = vars(outcome)
+            line["reply"] = {name: value for name, value in vars(outcome).items() if name != "is_recorded"}
         else:
             line["failure"] = outcome.reason
+        if self._address:
+            line["address"] = self._address
         with self._lock:
             line["request"] = self._shortened(request.sent())
             _append_line(self._file, json.dumps(line).encode() + b"\n")
             if isinstance(outcome, ChatReply):
-                self._replies[request.key] = outcome
+                self._replies[request.key] = replace(outcome, is_recorded=True)
 
     def _shortened(self, sent: dict[str, Any]) -> dict[str, Any]:
         for message in sent["messages"]:
@@ -91,7 +106,7 @@ class Replay:
         self._path, self._otherwise = path, otherwise
         self._lock = threading.Lock()
         self._outcomes: dict[str, deque[Outcome]] = defaultdict(deque)
-        for key, outcome in read_record(path, ignores_incomplete_line=False):
+        for key, outcome, _ in read_record(path, ignores_incomplete_line=False):
             self._outcomes[key].append(outcome)
 
     def complete(self, request: ChatRequest) -> Outcome:
@@ -102,7 +117,7 @@ class Replay:
                 return outcomes.popleft() if len(outcomes) > 1 else outcomes[0]
         if self._otherwise is not None:
             return self._otherwise.complete(request)
-        return ChatFailure(f"the record {self._path.name} does not hold this request")
+        return ChatFailure(f"the record {self._path.name} does not hold this request", is_recorded=True)
 
 
 class LastReplies:
@@ -114,7 +129,7 @@ class LastReplies:
     def __init__(self, path: Path) -> None:
         """Read the record; raises RecordError where it does not exist or is damaged."""
         self._path, known = path, read_record(path, ignores_incomplete_line=False)
-        self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
+        self._replies = {key: outcome for key, outcome, _ in known if isinstance(outcome, ChatReply)}
 
     def complete(self, request: ChatRequest) -> Outcome:
         """The last recorded reply, or a failure if there is none."""
@@ -122,11 +137,11 @@ class LastReplies:
             return reply
         message = f"{self._path} holds no reply to some questions; their fallback answers are used"
         warnings.warn(message, stacklevel=2)
-        return ChatFailure("the record holds no reply to this request")
+        return ChatFailure("the record holds no reply to this request", is_recorded=True)
 
 
-def read_record(path: Path, ignores_incomplete_line: bool) -> list[tuple[str, Outcome]]:
-    """All outcomes of a record with their keys, in order.
+def read_record(path: Path, ignores_incomplete_line: bool) -> list[tuple[str, Outcome, str]]:
+    """All outcomes of a record with their keys and the addresses of their servers, in order.
 
     An incomplete last line of a killed process is skipped, or with `ignores_incomplete_line` removed from the file.
     Raises RecordError where the file cannot be read, or a complete line is not a line of a record.
@@ -166,12 +181,12 @@ def _append_line(file: IO[bytes], line: bytes) -> None:
             raise OSError(f"the record {file.name} cannot grow because its disk is full: free disk space")
 
 
-def _read_line(path: Path, number: int, line: bytes) -> tuple[str, Outcome]:
+def _read_line(path: Path, number: int, line: bytes) -> tuple[str, Outcome, str]:
     try:
         document = json.loads(line.decode("utf-8"))
         if not isinstance(document, dict) or not isinstance(document.get("key"), str):
             raise ValueError("holds no key")
-        return document["key"], outcome_from_json(document)
+        return document["key"], outcome_from_json(document), str(document.get("address", ""))
     except (ValueError, RecursionError):
         raise RecordError(
             f"line {number} of the record {path} is not a line of a record: delete it, and the request is sent again"

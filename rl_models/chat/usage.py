@@ -26,7 +26,7 @@ def spent_in(record: Path) -> Usage:
 
 
 def _outcomes(record: Path) -> list[Outcome]:
-    return [one for _, one in read_record(record, ignores_incomplete_line=False)] if record.is_file() else []
+    return [one for _, one, _ in read_record(record, ignores_incomplete_line=False)] if record.is_file() else []
 
 
 def _sums(outcomes: list[Outcome]) -> Usage:

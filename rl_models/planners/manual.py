@@ -7,8 +7,10 @@ The paragraphs come from the paper's LaTeX: no comments, no commands, no figures
 
 import functools
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from rl_models.chat.client import RejectedReplyError
 from rl_models.errors import InputError
@@ -52,8 +54,25 @@ def paragraphs(latex: str) -> list[str]:
     text = body.partition("\\end{document}")[0] if begun else latex
     text = _LEFT_OUT.sub("\n\n", "\n".join(_COMMENT.sub("", line) for line in text.splitlines()))
     text = _HEADING.sub(lambda found: f"\n\n{found[1] or ''} ", _POINTERS.sub("", text))
-    found = (" ".join(_plain(part).split())[:MAX_PARAGRAPH] for part in re.split(r"\n\s*\n", text))
-    return [part for part in found if len(part.split()) >= _MIN_WORDS][:MAX_PARAGRAPHS]
+    found = (" ".join(_plain(part).split()) for part in re.split(r"\n\s*\n", text))
+    long = [
+        _first(MAX_PARAGRAPH, part, "characters of a paragraph") for part in found if len(part.split()) >= _MIN_WORDS
+    ]
+    return _first(MAX_PARAGRAPHS, long, "paragraphs")
+
+
+T = TypeVar("T", str, list[str])
+
+
+def _first(limit: int, found: T, what: str) -> T:
+    """At most the first `limit` of what was found, with a warning about the others."""
+    if len(found) > limit:
+        warnings.warn(
+            f"only the first {limit} of {len(found)} {what} become part of the manual: hand in shorter texts about the "
+            "game",
+            stacklevel=2,
+        )
+    return found[:limit]
 
 
 def _plain(text: str) -> str:
@@ -87,7 +106,7 @@ def write_manual(caller: Caller, game: str, paragraphs: Sequence[str], domain: D
     relevant = relevant_paragraphs(caller, game, paragraphs, domain)
     if not relevant:
         raise ValueError(f"none of {len(paragraphs)} paragraphs tells how {game} is played: hand in other papers")
-    facts = tuple(dict.fromkeys(_facts(caller, game, relevant, domain)))[:_MAX_FACTS]
+    facts = tuple(_first(_MAX_FACTS, list(dict.fromkeys(_facts(caller, game, relevant, domain))), "facts"))
     listed = "\n".join(f"- {fact}" for fact in facts)
     by_rule = offline_reading.summary(facts, domain.agents)
     values = {"game": game, "facts": listed}

@@ -1,5 +1,6 @@
 """Preparation before training: objects, sentences, diverse states, sub-goals without duplicates (SAMA, 3.1 to 3.3)."""
 
+import warnings
 from collections.abc import Sequence
 
 from rl_models.chat.client import RejectedReplyError
@@ -64,7 +65,7 @@ class Translator:
 def generate_states(
     caller: Caller, domain: TrainingDomain, manual: str, examples: Sequence[str], count: int, seed: int = 0
 ) -> list[str]:
-    """Diverse legal states beside the examples, D_state: `count` are wanted, fewer may be new.
+    """Diverse legal states beside the examples, D_state: `count` are wanted; a warning says how many are missing.
 
     Of the examples, states met in play, the first few are shown; `seed` is that of backends by rule.
     """
@@ -73,8 +74,14 @@ def generate_states(
         _states_call(domain, manual, examples, min(_STATES_A_CALL, count - start), first + start)
         for start in range(0, count, _STATES_A_CALL)
     ]
-    found = (state for answer in caller.call(STATES, calls) for state in answer.value)
-    return list(dict.fromkeys((*examples, *found)))
+    answers = caller.call(STATES, calls)
+    found = list(dict.fromkeys((*examples, *(state for answer in answers for state in answer.value))))
+    new = len(found) - len(set(examples))
+    if new < count:
+        warnings.warn(
+            f"the planner gave {new} new states of {count}, so training begins in fewer different ones", stacklevel=2
+        )
+    return found
 
 
 def _states_call(

@@ -349,7 +349,7 @@ def trial_requests(
 def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions, out: Path) -> Config:
     """Build the environments of the run, count this machine's CPUs if it runs here, and adapt the configuration."""
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
-        raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
+        raise UserError(f"--seeds {taken[0]}: training and a test or validation have equal episodes: name another seed")
     check_for_secrets(config)
     presets, may_differ = experiment.presets, options.config is not None or options.preset not in experiment.presets
     not_given = list(presets.values()) if may_differ else [presets[options.preset]]

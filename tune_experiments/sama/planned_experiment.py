@@ -32,9 +32,9 @@ QUESTIONS, BY_RULE = "questions", "answered_by_rule"
 """Metrics of a test, one number of all its episodes: questions to the planner an episode, and the share of them that
 rules answered and no language model."""
 
-MODEL_COSTS = ("calls", "tokens", "refused")
-"""Metrics of a test with a language model, per episode: calls that were sent, repeated ones included; tokens read and
-written; rejected replies."""
+MODEL_COSTS = ("calls", "tokens", "refused", "recorded")
+"""Metrics of a test with a language model, per episode: calls that were sent, repeated ones included; tokens that they
+read and wrote; rejected replies; answers that a record gave without a call."""
 
 
 def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -> Episodes:
@@ -43,8 +43,9 @@ def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -
     by_rule, costs = 1.0, Episodes()
     if config.planner not in RULES:
         by_rule = counts["fallback"] / max(1, counts["asked"])
-        calls = counts["answered"] + counts["rejected"] + counts["failed"]
-        spent = (calls, counts["prompt_tokens"] + counts["completion_tokens"], counts["rejected"])
+        calls = counts["answered"] + counts["rejected"] + counts["failed"] - counts["recorded"]
+        tokens = counts["prompt_tokens"] + counts["completion_tokens"]
+        spent = (calls, tokens, counts["rejected"], counts["recorded"])
         costs = {name: np.array([number / episodes]) for name, number in zip(MODEL_COSTS, spent, strict=True)}
     return costs | {
         TRANSCRIPT: np.array(format_transcript(loop)),

@@ -55,7 +55,8 @@ class ModelSettings:
     concurrency: PositiveInt = field(default=4, metadata=MAY_CHANGE)
     """Largest number of concurrent calls of all trials together."""
     chat: ChatSettings = field(default_factory=ChatSettings)
-    """Limits of a call, and budget of all trials of a run together; its fields model and record have no effect."""
+    """Limits of a call, and budget of all trials together in one session of a run; its fields model and record have no
+    effect."""
 
 
 @dataclass(frozen=True, kw_only=True)

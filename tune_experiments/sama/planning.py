@@ -14,7 +14,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ from rl_models.planners.subgoal_data import SubgoalData
 from rl_models.planners.transcript import Transcript
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.sama.planner_config import LOCAL, GameDomain, ModelSettings, PlannerConfig
+from tune_experiments.sama.planner_config import LOCAL, RULES, GameDomain, ModelSettings, PlannerConfig
 
 if TYPE_CHECKING:
     from rl_models.llm.phrase_scorer import PhraseScorer
@@ -110,21 +111,30 @@ def _name(model: ModelSettings) -> str:
     return f"planner {model.name} {record_folder(model)}"
 
 
-MANUAL_FILE = "manual.txt"
-"""File in a trial's folder: the manual that the planner's model writes from a paper at the trial's start."""
+MANUAL_FILE, BY_RULE_FILE = "manual.txt", "manual_by_rule"
+"""Files in a trial's folder: the manual that the planner's model writes from a paper at the trial's start; and an empty
+one if rules wrote some of it, so that it is written again if the trial starts again without a checkpoint."""
 _MAX_MANUAL_BYTES = 100_000
 _RETRIES_APART = 1_000_000_000
 """Distance of the seeds of a planner and of its retries, larger than between any two trials."""
 
 
-def make_planner(config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None) -> Planner:
+def make_planner(
+    config: PlannerConfig,
+    task: str,
+    seed: int,
+    trial_folder: Path | None = None,
+    transcript: Transcript | None = None,
+) -> Planner:
     """The planner of a task, such as a kitchen; the seed is that of a noisy planner's errors.
+
+    It writes into `transcript`, or one of its own.
 
     Raises:
         InputError: The endpoint or its record cannot be used, or the model cannot score.
     """
     domain = config.domain(task)
-    caller = _caller(config, domain, seed)
+    caller = _caller(config, domain, seed, transcript)
     _prepare_manual(config, caller, domain, trial_folder)
     manual = read_manual(config, task, trial_folder)
     objects = extract_objects(caller, domain, manual) if config.extracts_objects else ()
@@ -172,21 +182,27 @@ def make_planning_loop(
     retry = None
     if config.after_failure == "retry":
         tries = range(1, config.reflections + 1)
-        retry = Retry([make_planner(config, task, seed + _RETRIES_APART * number, trial_folder) for number in tries])
+        seeds, shared = [seed + _RETRIES_APART * number for number in tries], planner.caller.transcript
+        retry = Retry([make_planner(config, task, one, trial_folder, shared) for one in seeds])
     return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, visited, retry)
 
 
-def warn_about_fallbacks(loop: PlanningLoop, config: PlannerConfig) -> None:
-    """Warn if rules answered questions that are not in a language model's record."""
-    counts = loop.question_counts
-    is_replayed = config.planner == "replay" or (config.planner == "scored" and config.replay)
-    if is_replayed and counts["fallback"]:
-        warnings.warn(
-            f"{counts['fallback']} of {counts['asked']} questions were answered by rules, because the record of "
-            f"{config.model.name} in {config.replay or record_folder(config.model)} does not hold them; "
-            "`sama_retest.py` queries a model with `--planner openai` or `--planner scored`",
-            stacklevel=2,
+def warn_about_fallbacks(counts: Mapping[str, int], config: PlannerConfig) -> None:
+    """Warn if rules answered questions to a language model; `counts` are those of `ChatClient`."""
+    found = Counter(counts)
+    if config.planner in RULES or not found["fallback"]:
+        return
+    if config.planner == "replay" or config.replay:
+        why = (
+            f"because the record of {config.model.name} in {config.replay or record_folder(config.model)} holds no "
+            "usable replies to them; `sama_retest.py` queries a model with `--planner openai` or `--planner scored`"
         )
+    else:
+        why = (
+            f"because {config.model.name} gave no usable reply: {found['failed']} requests failed, the budget refused "
+            f"{found['unsent']}, and {found['rejected']} replies were rejected"
+        )
+    warnings.warn(f"{found['fallback']} of {found['asked']} questions were answered by rules, {why}", stacklevel=2)
 
 
 def _goals(config: PlannerConfig, planner: Planner) -> GoalGenerator:
@@ -195,14 +211,14 @@ def _goals(config: PlannerConfig, planner: Planner) -> GoalGenerator:
     return Plan4McGoals(planner.domain) if config.goals == "plan4mc" else GoalGenerator()
 
 
-def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
+def _caller(config: PlannerConfig, domain: Domain, seed: int, transcript: Transcript | None) -> Caller:
     if config.planner in LOCAL:
-        return _local_caller(config, domain, seed)
+        return _local_caller(config, domain, seed, transcript)
     folder = record_folder(config.model) / domain.name
     try:
         is_asked = config.planner == "openai"
         transport = get_endpoint(config.model) if is_asked else Replay(record_folder(config.model) / RECORD)
-        transcript = Transcript(_new_transcript(folder) if is_asked else None)
+        transcript = transcript or Transcript(_new_transcript(folder) if is_asked else None)
         return Caller(ChatClient(transport, config.model.concurrency), config.model.name, transcript, seed)
     except OSError as error:
         raise UserError(
@@ -210,7 +226,7 @@ def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
         ) from error
 
 
-def _local_caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
+def _local_caller(config: PlannerConfig, domain: Domain, seed: int, transcript: Transcript | None) -> Caller:
     """Caller of rules, scores, or their record; rules answer what is not in the record."""
     transport: Transport = OfflineBackend()
     name = MODEL
@@ -228,7 +244,7 @@ def _local_caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
         transport = Replay(Path(config.replay) / RECORD, otherwise)
     elif config.record:
         transport = Recorded(Path(config.record) / RECORD, transport)
-    return Caller(ChatClient(transport, 1), name, prepare=prepare)
+    return Caller(ChatClient(transport, 1), name, transcript, prepare=prepare)
 
 
 @functools.cache
@@ -257,13 +273,22 @@ def _read_paper(config: PlannerConfig) -> list[str]:
 def _prepare_manual(config: PlannerConfig, caller: Caller, domain: GameDomain, trial_folder: Path | None) -> None:
     """Generate the trial's manual from the paper, once."""
     path = _manual_path(config, trial_folder)
-    if path is None or path.exists():
+    if path is None:
+        return
+    by_rule = path.with_name(BY_RULE_FILE)
+    # Weights depend on the manual's words, so it stays as it is from the first checkpoint on.
+    if path.exists() and (not by_rule.exists() or path.with_name("checkpoints").exists()):
         return
     try:
         text = write_manual(caller, domain.title, _read_paper(config), domain)
     except ValueError as error:
         raise UserError(f"{config.manual}: {error}") from error
+    is_by_rule = bool(caller.counts.get("fallback"))
+    if is_by_rule:
+        by_rule.touch()
     write_atomically(path, f"{text}\n")
+    if not is_by_rule:
+        by_rule.unlink(missing_ok=True)
 
 
 def read_manual(config: PlannerConfig, task: str, trial_folder: Path | None) -> str:

@@ -53,7 +53,7 @@ def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None 
         found[plain] |= distances_to_corpus(config)
     if trial_folder is not None:
         chat = trial_chat_settings(config, trial_folder)
-        asked = usage(chat) | refusals(chat, config.concurrency)
+        asked = usage(chat) | refusals(chat, config.concurrency, trial_folder)
         found[plain] |= {name: np.array([number]) for name, number in asked.items()}
     return found
 

@@ -7,7 +7,7 @@ An illegal or unknown action is rejected and the question repeated; finally the 
 import dataclasses
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rl_envs.core.spec import Array
@@ -21,6 +21,7 @@ from rl_models.chat.team_teacher import MAX_WORDS, ChatPlayer, ChatTeacher
 from rl_models.chat.usage import read_usage
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.verco.answering import AnsweringNetwork, answering_team
 from tune_experiments.verco.config import VercoConfig, make_world
 
@@ -94,10 +95,17 @@ def usage(settings: ChatSettings) -> dict[str, float]:
     return read_usage(record).numbers(settings.prices) if record.is_file() else {}
 
 
-def refusals(chat: ChatSettings, concurrency: int) -> dict[str, float]:
-    """Numbers of questions, of rejected and of missing answers of this process, name -> number; empty if all are 0."""
-    counts = client(chat, concurrency).counts if Path(chat.record).is_file() else {}
-    return {f"chat_{name}": float(counts[name]) for name in ("asked", "rejected", "fallback")} if counts else {}
+def refusals(chat: ChatSettings, concurrency: int, trial_folder: Path) -> dict[str, float]:
+    """Numbers of questions, of rejected and of missing answers of a trial, name -> number; empty if all are 0.
+
+    A teacher's are in the log: a trial that was continued after the warm start does not ask again.
+    """
+    log = trial_folder / METRICS_FILE
+    taught = [row for row in read_metrics(log) if "teacher/asked" in row] if log.is_file() else []
+    counts: Mapping[str, float] = client(chat, concurrency).counts if Path(chat.record).is_file() else {}
+    if taught:
+        counts = {name.removeprefix("teacher/"): number for name, number in taught[-1].items()}
+    return {f"chat_{name}": float(counts.get(name, 0)) for name in ("asked", "rejected", "fallback")} if counts else {}
 
 
 class PromptedNetwork(AnsweringNetwork):

@@ -11,6 +11,7 @@ import pytest
 from rl_models.chat.client import ChatClient, Question
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
 from rl_models.chat.meter import Budget, Meter, OverBudgetError
+from rl_models.chat.record import Recorded
 from tests.timeouts import TIMEOUT_SECONDS
 
 SILENT = """
@@ -89,3 +90,10 @@ def test_questions_that_the_budget_leaves_unasked_are_no_calls():
     client = ChatClient(Metered(), concurrency=1)
     client.ask([question("a")] * 3)
     assert (client.counts["failed"], client.counts["unsent"], client.counts["fallback"]) == (1, 2, 3)
+
+
+def test_answers_of_a_record_are_counted_apart_from_those_that_were_sent(tmp_path):
+    echo = SimpleNamespace(complete=lambda request: ChatReply("yes", 100, 10))
+    client = ChatClient(Recorded(tmp_path / "chat.jsonl", echo), concurrency=1)
+    client.ask([question(text) for text in "aba"])
+    assert client.counts == {"asked": 3, "answered": 3, "recorded": 1, "prompt_tokens": 200, "completion_tokens": 20}

@@ -157,3 +157,14 @@ def test_calls_are_spread_over_time_by_all_threads_together():
     with ThreadPoolExecutor(5) as threads:
         list(threads.map(lambda _: meter.admit(), range(5)))
     assert sorted(pauses) == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_the_address_tells_servers_apart_and_not_their_credentials(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+
+    def address(url):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        return Endpoint(EndpointSettings(), Meter(Budget())).address
+
+    assert address("http://me:word@127.0.0.1:9/v1?key=k") == address("http://127.0.0.1:9/v1")
+    assert address("http://127.0.0.1:8/v1") != address("http://127.0.0.1:9/v1")

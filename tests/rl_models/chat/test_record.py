@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
-from rl_models.chat.record import Recorded, RecordError, Replay
+from rl_models.chat.record import LastReplies, Recorded, RecordError, Replay
 from tests.timeouts import TIMEOUT_SECONDS
 
 
@@ -37,6 +37,17 @@ def test_equal_requests_are_asked_once_in_this_run_and_the_next(tmp_path):
     assert [answer.text for answer in answers] == ["one", "one", "two", "one"]
     assert first.asked == ["a", "b"]
     assert Recorded(path, Scripted()).complete(request("a")) == ChatReply("one", 5, 2)
+
+
+def test_answers_of_another_server_are_replayed_and_not_reused(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    Recorded(path, Scripted(ChatReply("one")), "first").complete(request("a"))
+    with pytest.warns(UserWarning, match="1 of 1"):
+        other = Recorded(path, Scripted(ChatReply("two")), "second")
+    assert other.complete(request("a")) == ChatReply("two")
+    assert [Replay(path).complete(request("a")).text, LastReplies(path).complete(request("a")).text] == ["one", "two"]
+    with pytest.warns(UserWarning, match="1 of 2"):
+        assert Recorded(path, Scripted(), "first").complete(request("a")) == ChatReply("one")
 
 
 @pytest.mark.parametrize("change", [{"seed": 1}, {"temperature": 0.5}, {"max_tokens": 9}, {"is_json": True}])

@@ -71,7 +71,8 @@ def test_a_hostile_server_is_survived_with_nothing_lost_and_replays_offline(tmp_
     monkeypatch.delenv("OPENAI_API_KEY")
     replayed, replayed_counts = teach(Replay(record))
     assert replayed == taught
-    assert replayed_counts == counts
+    ends = ("asked", "answered", "rejected", "failed", "fallback")
+    assert [replayed_counts[name] for name in ends] == [counts[name] for name in ends]
 
 
 @pytest.mark.parametrize(

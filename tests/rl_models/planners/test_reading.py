@@ -75,6 +75,13 @@ def test_a_manual_holds_what_the_relevant_paragraphs_tell():
     assert asked.counts["asked"] == 2 * 4 * len(RELEVANCE_QUESTIONS) + 2 * len(GAME_QUESTIONS) + 1
 
 
+def test_facts_that_a_manual_leaves_out_are_counted_in_a_warning():
+    replies = [{"lines": [f"Fact {number}." for number in range(first, first + 60)]} for first in range(0, 480, 60)]
+    model = Model(relevance=[{"relevant": True}], facts=replies)
+    with pytest.warns(UserWarning, match="300 of 480"):
+        write_manual(caller(model), "the office", ["One paragraph.", "Another one."], DOMAIN)
+
+
 def test_papers_about_something_else_are_an_error():
     with pytest.raises(ValueError, match="the office"):
         write_manual(caller(), "the office", ["This paragraph is about the weather and nothing else at all."], DOMAIN)
@@ -165,7 +172,8 @@ def test_a_state_is_translated_with_code_at_hand():
 def test_states_that_are_not_legal_are_left_out_or_asked_again():
     good = DOMAIN.diverse_states(3, seed=9)
     model = Model(states=[{"states": [good[0], good[1], "nonsense"]}])
-    assert generate_states(caller(model), DOMAIN, "m", [good[2]], count=3) == [good[2], good[0], good[1]]
+    with pytest.warns(UserWarning, match="2 new states of 3"):
+        assert generate_states(caller(model), DOMAIN, "m", [good[2]], count=3) == [good[2], good[0], good[1]]
     model = Model(states=[{"states": ["nonsense", good[0], "more of it"]}])
     found = generate_states(caller(model), DOMAIN, "m", [], count=5, seed=0)
     assert found == DOMAIN.diverse_states(5, seed=0)

@@ -1,6 +1,7 @@
 """Validation plays other episodes than the test: other rooms, another split or another seed."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +10,7 @@ from tune_experiments.core.errors import EXIT_CODE
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.trials import payoff
+from tune_experiments.sama.minirts import trials as rts_trials
 
 EXPERIMENTS = (
     "endi_messenger",
@@ -82,3 +84,10 @@ def test_a_seed_of_the_test_that_a_flag_names_is_refused_and_the_presets_is_free
     assert "--seeds 7: " in capsys.readouterr().err
     config = dataclasses.replace(experiment.presets["smoke"], test_seed=7)
     assert 42 not in experiment.evaluation_seeds(config)
+
+
+def test_a_seed_whose_test_games_a_tested_team_was_trained_on_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(rts_trials, "load_policy", lambda path: SimpleNamespace(seed=43))
+    flags = ["--methods", "learned_2", "--team", str(tmp_path), "--out", str(tmp_path / "run"), "--seeds", "0", "1"]
+    assert main(find_experiment("sama_minirts"), ["--preset", "smoke", *flags]) == EXIT_CODE
+    assert "--seeds 1: " in capsys.readouterr().err

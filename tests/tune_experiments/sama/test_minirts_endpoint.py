@@ -91,7 +91,8 @@ def test_a_hostile_endpoint_is_survived_and_the_games_replay_offline(tmp_path, m
     monkeypatch.delenv("OPENAI_API_KEY")
     (trial / MANUAL_FILE).unlink()
     again = planned(settings(tmp_path, replay=str(asked), reward_source="code"), TWO, team, 42, trial_folder=trial)
-    for name in set(first) - {TRANSCRIPT}:
+    assert again["calls"] == again["tokens"] == 0 < again["recorded"]
+    for name in set(first) - {TRANSCRIPT, "calls", "tokens", "recorded"}:
         assert again[name].tolist() == first[name].tolist(), name
 
 

@@ -1,6 +1,7 @@
 """The planner that settings name: rules, scores of a model, a record of their answers, and a manual of its own."""
 
 import dataclasses
+from contextlib import closing
 
 import pytest
 from transformers import LlamaConfig, LlamaForCausalLM
@@ -9,13 +10,19 @@ from rl_models.errors import InputError
 from rl_models.llm.phrase_scorer import PhraseScorer
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.planners.offline import OfflineBackend
+from rl_models.planners.rounds import RoundEnd
 from rl_models.text.weights_identity import pretrained_models
+from tune_experiments.results.rows import Result
+from tune_experiments.sama.overcooked import trials
 from tune_experiments.sama.overcooked.domain import KitchenDomain
+from tune_experiments.sama.overcooked.tables import tables, training_results
+from tune_experiments.sama.planned_experiment import format_transcript
 from tune_experiments.sama.planner_config import ModelSettings, as_loaded
 from tune_experiments.sama.planning import RECORD, check_planner, make_planning_loop
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"
+METHOD = f"sama-{LAYOUT}"
 STATES = dict(enumerate(KitchenDomain(LAYOUT).diverse_states(40, seed=1)))
 NOISY = dataclasses.replace(SMOKE, planner="noisy", noise="weaker")
 
@@ -38,6 +45,28 @@ def test_rules_that_err_also_answer_what_their_record_does_not_hold(tmp_path):
 def test_a_record_answers_for_the_rules_that_wrote_it(tmp_path):
     recorded = plans(NOISY, record=str(tmp_path))
     assert plans(NOISY, replay=str(tmp_path)) == recorded
+
+
+def test_questions_of_retries_are_in_the_transcript_too():
+    loop = make_planning_loop(dataclasses.replace(NOISY, after_failure="retry", reflections=2), LAYOUT, 0)
+    loop.begin({0: STATES[0]})
+    for _ in range(2):
+        loop.end_rounds({0: RoundEnd(STATES[0], (False, False))})
+    assert format_transcript(loop).count("### Call: ") == loop.question_counts["asked"]
+
+
+def test_training_data_that_rules_prepared_in_a_models_place_is_told(tmp_path):
+    (tmp_path / RECORD).touch()
+    config = dataclasses.replace(SMOKE, planner="replay", model=ModelSettings(folder=str(tmp_path)))
+    plan = trials.plan(config, METHOD, 0).in_one_process()
+    with pytest.warns(UserWarning, match="by rules"), closing(plan.make_algorithm(plan)) as algorithm:
+        rows = [{"env_steps": number} | algorithm.train() for number in range(3)]
+    (metrics,) = training_results(METHOD, rows).values()
+    assert metrics["prepared_by_rule"] == 1.0
+    tested = metrics | {"soups": 0.0}
+    lines = [Result("E", "T", METHOD, LAYOUT, "train", 0, name, value) for name, value in tested.items()]
+    (table,) = tables(lines, "C")
+    assert "100.0 %" in table.caption
 
 
 @pytest.mark.parametrize("goals", ["sama", "deps"])

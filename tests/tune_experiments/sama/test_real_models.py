@@ -83,7 +83,7 @@ def test_a_planner_plays_the_lake_by_what_a_real_server_writes(server, tmp_path)
         LAKE, planner="openai", model=model, shots=0, extracts_objects=False, reflections=0
     )  # short prompts: the first question is about sub-goals
     found = planned(config, "openai privileged", walker)
-    outcomes = [outcome for _, outcome in read_record(tmp_path / RECORD, ignores_incomplete_line=False)]
+    outcomes = [outcome for _, outcome, _ in read_record(tmp_path / RECORD, ignores_incomplete_line=False)]
     replies = [one for one in outcomes if isinstance(one, ChatReply)]
     assert len(replies) == 3 and found["answered_by_rule"] > 0  # past the budget rules answer
     assert found["tokens"] == sum(one.prompt_tokens + one.completion_tokens for one in replies)

@@ -10,7 +10,8 @@ from tests.tune_experiments.sama.kitchens import PAPER
 from tune_experiments.core.errors import UserError
 from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.trials import plan, prepare_training_data, with_training_data
-from tune_experiments.sama.planning import MANUAL_FILE, make_planner
+from tune_experiments.sama.planner_config import ModelSettings
+from tune_experiments.sama.planning import MANUAL_FILE, RECORD, make_planner
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"
@@ -56,6 +57,17 @@ def test_it_is_written_once_and_then_read(trial, tmp_path, monkeypatch):
     config = dataclasses.replace(SMOKE, manual=str(tmp_path / "paper.tex"))
     assert make_planner(config, LAYOUT, 1, tmp_path / "trial").manual.startswith("A chef puts an onion")
     assert stages == ["objects"]
+
+
+def test_rules_in_a_models_place_write_it_again_until_there_are_weights_that_depend_on_it(trial, tmp_path):
+    (tmp_path / RECORD).touch()
+    config = trial(planner="replay", model=ModelSettings(folder=str(tmp_path)))
+    folder = tmp_path / "trial"
+    for name, is_kept in (("before", False), ("checkpoints", True)):
+        (folder / name).mkdir()
+        make_planner(config, LAYOUT, 0, folder)
+        (folder / MANUAL_FILE).write_text("An earlier manual.\n")
+        assert make_planner(config, LAYOUT, 0, folder).manual.startswith("An earlier manual.") == is_kept
 
 
 def test_policies_read_it_with_and_without_the_trials_folder(trial, tmp_path):

@@ -46,8 +46,9 @@ def test_chefs_by_script_serve_under_a_model_and_its_cost_is_counted():
     tests = run_tests(KITCHEN, dataclasses.replace(CHEFS, **SCORED, max_episode_steps=60), "scripted-cramped_room")
     found = tests["cramped_room"]
     assert found["rounds"].min() > 1
-    calls, tokens, refused = (float(found[name][0]) for name in MODEL_COSTS)
-    assert calls == found[QUESTIONS] and tokens == 10 * (calls - 0.5) and refused == 0  # one question asks for objects
+    calls, tokens, refused, recorded = (float(found[name][0]) for name in MODEL_COSTS)
+    assert calls == found[QUESTIONS] and tokens == 10 * (calls - 0.5)  # one question asks for objects
+    assert refused == recorded == 0
     assert found[BY_RULE] == 0
     for name in ("random commands", "random possible commands"):
         other = tests[Tested("cramped_room", name)]

@@ -23,7 +23,7 @@ def test_each_trial_and_each_retry_has_a_planner_of_its_own(monkeypatch):
     monkeypatch.setattr(
         planning,
         "make_planner",
-        lambda config, task, seed, folder: seeds.append(seed) or make_planner(config, task, seed, folder),
+        lambda config, task, seed, *others: seeds.append(seed) or make_planner(config, task, seed, *others),
     )
     config = dataclasses.replace(SMOKE, planner="noisy", after_failure="retry", reflections=3)
     for seed in (0, 1, 2):

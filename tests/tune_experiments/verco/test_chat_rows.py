@@ -1,6 +1,7 @@
 """Verco's rows that ask a chat model: what it names is played, and nonsense waits."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from rl_envs.salad.text import Narrator
 from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatReply
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.results.trial_log import METRICS_FILE
 from tune_experiments.verco import prompted
 from tune_experiments.verco.config import make_world
 from tune_experiments.verco.evaluation import play_team, writes
@@ -65,3 +67,10 @@ def test_a_prompted_model_that_talks_nonsense_waits(answering):
 def test_a_team_that_an_endpoint_taught_is_opened_without_a_key(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert writes(plan(dataclasses.replace(SMOKE, teacher="endpoint"), "verco", 0).stages[-1].plan.build_policy())
+
+
+def test_a_trial_that_is_continued_still_counts_what_its_teacher_was_refused(tmp_path):
+    taught = {"env_steps": 1, "teacher/asked": 5.0, "teacher/fallback": 2.0}
+    (tmp_path / METRICS_FILE).write_text("".join(json.dumps(row) + "\n" for row in (taught, {"env_steps": 2})))
+    found = prompted.refusals(SMOKE.chat, 1, tmp_path)
+    assert found == {"chat_asked": 5.0, "chat_rejected": 0.0, "chat_fallback": 2.0}

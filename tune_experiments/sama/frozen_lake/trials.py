@@ -275,5 +275,5 @@ def planned(config: LakeConfig, planner: str, executor: Executor, trial_folder: 
     found = PlannedPlay(LakePlay(world, domain), executor, loop, config.max_round_steps).run(TEST_SEED)
     if changes is not None:
         return found
-    warn_about_fallbacks(loop, config)
+    warn_about_fallbacks(loop.question_counts, config)
     return found | planning_metrics(loop, config, episodes)

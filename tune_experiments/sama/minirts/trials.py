@@ -173,7 +173,7 @@ def planned(
     ):
         play = PlannedPlay(RtsPlay(world, book), executor, loop, config.round_steps, config.min_round_steps)
         found = play.run(seed, watch) | planning_metrics(loop, config, worlds)
-    warn_about_fallbacks(loop, config)
+    warn_about_fallbacks(loop.question_counts, config)
     return found
 
 

@@ -50,7 +50,7 @@ def record(loaded: LoadedPolicy, seed: int, max_steps: int) -> Episode:
     with contextlib.closing(world), loaded.showing_attention():
         cook = _Cook(loaded, PlannerSpectator(loaded, loop), f"seed {seed}", max_steps)
         found = PlannedPlay(KitchenPlay(world), cook, loop, config.round_steps).run(seed)
-        warn_about_fallbacks(loop, config)
+        warn_about_fallbacks(loop.question_counts, config)
         is_cut = cook.is_cut or limit < config.max_episode_steps
         return cook.end({} if is_cut else {name: float(np.mean(found[name])) for name in found if name != "reward"})
 

@@ -93,7 +93,7 @@ def planned_episodes(
     else:
         executor = learned_executor(team, config.is_greedy)
     found = play_under(loop, config, method, executor, episodes, watch)
-    warn_about_fallbacks(loop, config)
+    warn_about_fallbacks(loop.question_counts, config)
     return found | planning_metrics(loop, config, episodes)
 
 

@@ -26,7 +26,7 @@ from tune_experiments.sama.overcooked import trials
 from tune_experiments.sama.overcooked.config import SCRIPTED, SamaConfig, split_method
 from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
 from tune_experiments.sama.overcooked.trials import prepare_training_data
-from tune_experiments.sama.planning import make_planner, make_planning_loop
+from tune_experiments.sama.planning import make_planner, make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.play import learned_executor
 
 MEETING_SEED = 600
@@ -77,6 +77,7 @@ def met_pairs(
     loop = make_planning_loop(config, split_method(method)[1], seed, trial_folder, met)
     chefs = learned_executor(team)  # sampled, because equal episodes visit the same states
     played = play_under(loop, config, method, chefs, config.fine_tuning.episodes, seed=seed)
+    warn_about_fallbacks(loop.question_counts, config)
     steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
     return met.take_out(), steps
 
@@ -109,9 +110,9 @@ class FineTuning:
         # Recorded answers of a model are reused.
         planner = make_planner(config, layout, self._seed, self._trial_folder)
         made = prepare_training_data(planner, layout, config.states, config.reward_source, self._seed)
-        pairs = mixed(made.pairs, self._met)
+        pairs, by_rule = mixed(made.pairs, self._met), trials.share_by_rule(planner, config)
         self._algorithm = make_team_algorithm(
-            trials.with_training_data(self._plan, planner.manual, pairs, made.rewards)
+            trials.with_training_data(self._plan, planner.manual, pairs, made.rewards, by_rule)
         )
         self._algorithm.restore(tensors, progress)
 

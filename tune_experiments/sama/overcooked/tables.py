@@ -24,7 +24,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.results.trial_log import find_logs, read_metrics
 from tune_experiments.sama.overcooked.config import split_method
-from tune_experiments.sama.overcooked.world import FALLEN_BACK
+from tune_experiments.sama.overcooked.world import FALLEN_BACK, PREPARED_BY_RULE
 from tune_experiments.sama.planned_experiment import BY_RULE, MODEL_COSTS, QUESTIONS, planner_note
 
 STEPS_NEEDED = "env_steps_to_80_percent"
@@ -48,8 +48,10 @@ ERRING = ("weak planner", "weaker planner")
 _BY_RULE = (RULES_SCRIPTED, *RANDOM_TESTS, *ERRING)
 """Methods and conditions with the offline planner, for any planner of the run."""
 _VALID_SOUPS, NEARLY = "valid/soups", 0.8
-RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, *FALLEN_BACK), COUNT) | {BY_RULE: PROPORTION}
-_OF_TESTS = (QUESTIONS, BY_RULE)
+_SHARES = (BY_RULE, PREPARED_BY_RULE)
+RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, *FALLEN_BACK), COUNT) | dict.fromkeys(_SHARES, PROPORTION)
+_ASIDE = (*FALLEN_BACK, QUESTIONS, *_SHARES)
+"""Metrics that a caption names, and no column."""
 COUNTING = (
     "`soups` and `reward` count all env steps of an episode, those of undone rounds too; `standing_soups` is the "
     "paper's count, which leaves undone rounds out."
@@ -62,12 +64,14 @@ PLANNED_BY_RULES = (
 
 
 def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Env steps that a trial needed, and the share of rewards that fell back on built-in ones.
+    """Env steps that a trial needed, and the shares of rewards and of training data that are not a model's.
 
-    Sub-goals are the largest mean of a row of the log; queries are the mean over rows.
+    Sub-goals and training data are the largest mean of a row of the log; queries are the mean over rows.
     """
     steps, best = steps_to_nearly_best(rows) or (0.0, 0.0)
+    prepared = [row[f"episode/{PREPARED_BY_RULE}"] for row in rows if f"episode/{PREPARED_BY_RULE}" in row]
     found = ({STEPS_NEEDED: steps} if best > 0 else {}) | _stood_in(rows)
+    found |= {PREPARED_BY_RULE: max(prepared)} if prepared else {}
     return {split_method(method)[1]: found} if found else {}
 
 
@@ -102,15 +106,22 @@ def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
     title = f"{caption}: {kitchen}"
     mine = [line for line in results if line.world == kitchen]
     lines = [dataclasses.replace(line, table=title, method=_label(line), condition="") for line in mine]
-    aside = (*FALLEN_BACK, *_OF_TESTS)
-    table = make_table([line for line in lines if line.metric not in aside], title, COLUMNS)
+    table = make_table([line for line in lines if line.metric not in _ASIDE], title, COLUMNS)
     known = PUBLISHED.get(kitchen)
     note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
     planner = planner_note(lines, PLANNED_BY_RULES, _BY_RULE, "an episode")
     sampled = SAMPLED * any(line.metric == SAMPLED_SOUPS for line in lines)
-    parts = table.caption, planner, f"{COUNTING}{sampled}{note}{_fallen_back(lines)}"
+    parts = table.caption, planner, f"{COUNTING}{sampled}{note}{_prepared(lines)}{_fallen_back(lines)}"
     caption = " ".join(filter(None, parts))
     return dataclasses.replace(table, caption=caption)
+
+
+def _prepared(lines: Sequence[Result]) -> str:
+    """A sentence on training data that a language model has prepared."""
+    shares = [100 * line.value for line in lines if line.metric == PREPARED_BY_RULE]
+    if not shares:
+        return ""
+    return f" Rules answered {min(shares):.1f} to {max(shares):.1f} % of the questions that prepared training."
 
 
 def _fallen_back(lines: Sequence[Result]) -> str:

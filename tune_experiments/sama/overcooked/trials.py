@@ -53,7 +53,8 @@ from tune_experiments.sama.overcooked.config import (
 from tune_experiments.sama.overcooked.domain import command_texts, get_domain
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen, SubgoalKitchen, SymbolKitchen
-from tune_experiments.sama.planning import game_code, make_planner, read_manual
+from tune_experiments.sama.planner_config import RULES
+from tune_experiments.sama.planning import game_code, make_planner, read_manual, warn_about_fallbacks
 from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, learned_executor
 
 VALIDATION_SEED = 500
@@ -197,17 +198,29 @@ def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamP
 def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
     planner = make_planner(config, layout, trial.seed, trial_folder)
     data = prepare_training_data(planner, layout, config.states, config.reward_source, trial.seed)
-    return make_team_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards))
+    by_rule = share_by_rule(planner, config)
+    return make_team_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards, by_rule))
+
+
+def share_by_rule(planner: Planner, config: SamaConfig) -> float | None:
+    """Share of a language model's questions so far that rules answered, with a warning; None for a planner by rule."""
+    counts = planner.caller.counts
+    warn_about_fallbacks(counts, config)
+    return None if config.planner in RULES else counts.get("fallback", 0) / max(1, counts["asked"])
 
 
 def with_training_data(
-    trial: TrialPlan, manual: str, pairs: Sequence[Pair], rewards: Sequence[DesignedReward]
+    trial: TrialPlan,
+    manual: str,
+    pairs: Sequence[Pair],
+    rewards: Sequence[DesignedReward],
+    by_rule: float | None = None,
 ) -> TrialPlan:
     """The plan with its training data: so that processes need neither a planner nor the trial's folder."""
     build_policy: Callable[..., TeamPolicy] = trial.build_policy
     return dataclasses.replace(
         trial,
-        make_world=functools.partial(trial.make_world, pairs=pairs, rewards=rewards),
+        make_world=functools.partial(trial.make_world, pairs=pairs, rewards=rewards, by_rule=by_rule),
         build_policy=functools.partial(build_policy, manual=manual),
     )
 

@@ -28,6 +28,8 @@ NUM_CHEFS = 2
 FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
 """Metrics of environments with written rewards: sub-goals with the built-in test, and its share of an episode's
 queries."""
+PREPARED_BY_RULE = "prepared_by_rule"
+"""Metric of rounds that a language model has prepared: share of its questions that rules answered."""
 _COUNTS = ("queries", "fallen_back")
 _DRAWN = ("agent_cells", "headings", "held", "contents")
 """Arrays that a random state sets; the clock has no effect on a round."""
@@ -156,16 +158,24 @@ class SubgoalKitchen(CommandedKitchen):
     | start | a random one of the `pairs` of a state's text and the chefs' commands |
     | rewards | 1 for reaching one's own sub-goal, and `share` for the other's |
     | episode end | terminated: both reached; truncated: `max_episode_steps` |
-    | metrics | `reached`, share of the sub-goals; `completed`, whether both; `FALLEN_BACK` with written rewards |
+    | metrics | `reached`, share of the sub-goals; `completed`, whether both; `FALLEN_BACK` with written rewards;
+    `PREPARED_BY_RULE`, if `by_rule` is given |
 
     Raises:
         ValueError: No pairs.
     """
 
-    metric_names = ("reached", "completed")
+    metric_names: tuple[str, ...] = ("reached", "completed")
 
     def __init__(
-        self, num_worlds: int = 1, first_world: int = 0, *, pairs: Sequence[Pair], share: float = 0.5, **arguments: Any
+        self,
+        num_worlds: int = 1,
+        first_world: int = 0,
+        *,
+        pairs: Sequence[Pair],
+        share: float = 0.5,
+        by_rule: float | None = None,
+        **arguments: Any,
     ) -> None:
         super().__init__(num_worlds, first_world, **arguments)
         if not pairs:
@@ -174,6 +184,8 @@ class SubgoalKitchen(CommandedKitchen):
         self._starts = {name: starts[name] for name in _DRAWN}
         self._commands = np.array([[self._number[text] for text in commands] for _, commands in pairs])
         self._share = share
+        self._prepared = {} if by_rule is None else {PREPARED_BY_RULE: by_rule}
+        self.metric_names = (*self.metric_names, *self._prepared)
 
     def _begin(self, rows: Array) -> None:
         super()._begin(rows)
@@ -193,4 +205,5 @@ class SubgoalKitchen(CommandedKitchen):
     def _episode_metrics(self, rows: Array) -> Arrays:
         reached = self.state["reached"][rows]
         own = {"reached": reached.mean(1), "completed": reached.all(1).astype(float)}
-        return super()._episode_metrics(rows) | own
+        prepared = {name: np.full(len(rows), share) for name, share in self._prepared.items()}
+        return super()._episode_metrics(rows) | own | prepared
