@@ -4,6 +4,7 @@ Each constant is declared once, so all experiments have the same names; they are
 experiment's configuration holds an instance with its own default values. Importing this file loads no torch.
 """
 
+import importlib
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
@@ -174,10 +175,12 @@ class AlgorithmConfig(PpoConfig, ImpalaConfig, AnnealedOptimiserConfig):
         )
         cure = f"choose {{group}}algorithm {other}, or leave it out"
         if not other:
-            from rl_models.algorithms.configured import algorithm_class  # imports torch
-
-            without = (of_ppo ^ of_impala) - {one.name for one in fields(algorithm_class(self.algorithm))}
-            cure = f"leave it out, or give {self.algorithm} a field of this name"
+            module, _, name = self.algorithm.partition(":")
+            try:
+                own = {one.name for one in fields(getattr(importlib.import_module(module), name))}
+            except Exception:  # `algorithm_class` says why
+                own = of_ppo | of_impala
+            without, cure = (of_ppo ^ of_impala) - own, f"leave it out, or give {self.algorithm} a field of this name"
         return super().unread_by(method) | dict.fromkeys(sorted(without), cure)
 
 

@@ -5,20 +5,24 @@ rows if WANDB_PROJECT names a project; its first error disables it with one sent
 """
 
 import hashlib
+import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from rl_models.training.checkpoint import numbered_checkpoints
-from tune_experiments.core.errors import UserError, first_line
+from tune_experiments.core.errors import UserError, first_line, one_line
 from tune_experiments.results.trial_log import METRICS_FILE, SCORE, finite, read_metrics
 from tune_experiments.run.remote_sync import RemoteSync
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS
 
 PROJECT = "WANDB_PROJECT"
+_PACKAGES = ("rl_envs", "rl_models", "tune_experiments")
 _MAX_REPORT_SHARE = 0.01
 """Shortest pause between two reports, as a share of the time since the start."""
 
@@ -54,6 +58,40 @@ class PacedReport:
         waiting, self._waiting = self._waiting, {}
         if waiting:
             self._report(waiting)
+
+
+@contextmanager
+def reporting_warnings(report: Report) -> Iterator[None]:
+    """Context in which each warning of this project in this process is reported once, as a notice.
+
+    Ray keeps what a trial's process prints in files of its own.
+    """
+    said: set[str] = set()
+    show, ours = warnings.showwarning, Path(__file__).parents[2]
+
+    def notice(message: str) -> None:
+        if message not in said:
+            said.add(message)
+            report({"notice": one_line(message)})
+
+    def show_warning(message: Any, category: Any, filename: str, *place: Any) -> None:
+        if any(ours / name in Path(filename).parents for name in _PACKAGES):
+            notice(str(message))
+        else:
+            show(message, category, filename, *place)
+
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: notice(record.getMessage())  # type: ignore[method-assign]
+    loggers = [logging.getLogger(name) for name in _PACKAGES]
+    for logger in loggers:
+        logger.addHandler(handler)
+    warnings.showwarning = show_warning
+    try:
+        yield
+    finally:
+        warnings.showwarning = show
+        for logger in loggers:
+            logger.removeHandler(handler)
 
 
 class WandbLogger:

@@ -24,7 +24,14 @@ from tune_experiments.run.population import member_request, train_member
 from tune_experiments.run.progress import PAUSED, Progress
 from tune_experiments.run.ray_cluster import NO_GPUS, Gpus, assign_gpus
 from tune_experiments.run.remote_sync import synced_folder
-from tune_experiments.run.reports import PacedReport, TrialWatch, WandbLogger, report_and_upload, with_scores
+from tune_experiments.run.reports import (
+    PacedReport,
+    TrialWatch,
+    WandbLogger,
+    report_and_upload,
+    reporting_warnings,
+    with_scores,
+)
 from tune_experiments.run.request import Request, is_past, make_plan
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
@@ -76,6 +83,7 @@ def train_request(request: Request, gpus: Gpus, report_row: Report) -> None:
     folder = Path(request["folder"])
     with contextlib.ExitStack() as stack:
         report: Report = stack.enter_context(PacedReport(report_row))
+        stack.enter_context(reporting_warnings(report))
         if request.get("uri"):
             folder, sync = stack.enter_context(synced_folder(request["uri"]))
             report = report_and_upload(report, folder / CHECKPOINTS, sync)

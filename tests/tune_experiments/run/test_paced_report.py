@@ -1,8 +1,12 @@
 """Rows reach Tune a few a minute, and none of what they say is lost."""
 
+import logging
+import warnings
+
 import pytest
 
-from tune_experiments.run.reports import PacedReport
+from tune_experiments.run import reports
+from tune_experiments.run.reports import PacedReport, reporting_warnings
 
 
 class Clock:
@@ -44,3 +48,14 @@ def test_nothing_is_reported_of_a_trial_that_fails():
         report({"env_steps": 2})
         raise ArithmeticError
     assert sent == [{"env_steps": 1}]
+
+
+def test_each_warning_of_this_project_is_reported_once_and_one_of_a_library_is_not():
+    rows = []
+    with pytest.warns(UserWarning, match="theirs"), reporting_warnings(rows.append):
+        for _ in range(2):
+            logging.getLogger("rl_models.llm").warning("ours of a log")
+            warnings.warn_explicit("ours", UserWarning, reports.__file__, 1)
+            warnings.warn_explicit("theirs", UserWarning, pytest.__file__, 1)
+    logging.getLogger("rl_models.llm").warning("after the trial")
+    assert [row["notice"] for row in rows] == ["ours of a log", "ours"]
