@@ -11,7 +11,7 @@ from tests.tune_experiments.experiments import TRAINED
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import leaves, with_overrides
 from tune_experiments.experiment.finding import find_experiment, find_stored, trusting
-from tune_experiments.sama.planning import make_planner
+from tune_experiments.sama.planning import RECORD, make_planner
 
 WRITTEN = ("folder", "record")
 """Names of fields that say where something is written."""
@@ -65,6 +65,14 @@ def test_a_planner_whose_record_is_missing_leaves_nothing_behind(tmp_path):
     with pytest.raises(InputError, match="chosen"):
         make_planner(experiment.as_loaded(stored), "cramped_room", 0)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_planner_that_replays_a_record_writes_nothing_beside_it(tmp_path):
+    experiment, record = find_experiment("sama_overcooked"), tmp_path / RECORD
+    record.touch()
+    stored = with_overrides(as_asked(experiment.presets["smoke"]), {"model.folder": str(tmp_path)})
+    make_planner(experiment.as_loaded(stored), "cramped_room", 0)
+    assert list(tmp_path.rglob("*")) == [record]
 
 
 def test_a_runs_own_figures_keep_its_endpoint_and_a_strangers_file_does_not(tmp_path):
