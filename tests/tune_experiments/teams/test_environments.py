@@ -334,11 +334,19 @@ def test_a_world_of_ones_own_has_as_many_copies_as_it_is_asked_for(monkeypatch):
         make_world(small(f"{GAMES}:Declared"), 3)
 
 
-def test_the_calls_of_a_world_of_ones_own_are_watched(monkeypatch):
-    told, step = [], games.Declared.step
-    monkeypatch.setattr(games.Declared, "step", lambda *of: told.append(hangs.hang_message(0.0)) or step(*of))
-    probe(functools.partial(make_world, small(f"{GAMES}:Declared")))
-    assert told and all("did not return from step" in said for said in told)
+class Watched(games.Declared):
+    """It notes what the hang watch would say in each of its env steps."""
+
+    said = []  # noqa: RUF012
+
+    def _advance(self, actions, recorded):
+        self.said.append(hangs.hang_message(0.0))
+        return super()._advance(actions, recorded)
+
+
+def test_the_calls_of_a_world_of_ones_own_are_watched():
+    probe(functools.partial(make_world, small(f"{__name__}:Watched")))
+    assert Watched.said and all("did not return from step" in said for said in Watched.said)
     assert hangs.hang_message(0.0) is None
 
 
