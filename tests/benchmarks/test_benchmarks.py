@@ -1,16 +1,11 @@
-"""The benchmarks: parts are found, lines are well formed, overhead is loop over bare. No time is asserted."""
+"""The benchmarks: overhead is loop over bare, and stopwatches count each method alone. No time is asserted."""
 
-import json
-import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
-import benchmarks
-from benchmarks import __main__ as command
 from benchmarks.harness import clock
 from benchmarks.harness.clock import Stopwatches, median_ratio
-from benchmarks.harness.measurements import part_names
 from benchmarks.harness.training_loop import LoopTimes, bare_seconds, time_loop
 from rl_envs.matrix_game.world import MatrixGame
 from rl_models.algorithms.impala import Impala
@@ -22,44 +17,10 @@ from rl_models.training.loop import Learner
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
-    """A package of two parts, a private module and a folder."""
-    folder = tmp_path / "some_benchmarks"
-    (folder / "harness").mkdir(parents=True)
-    (folder / "harness" / "__init__.py").touch()
-    header = "from benchmarks.harness.measurements import Measurement\n"
-    source = header + "def measure():\n    yield Measurement('{0}.us', 2.0, 'us')\n"
-    for name in ("furnmove", "rtfm", "_private"):
-        text = source.format(name) + f"    yield Measurement('{name}.overhead', 1.25, 'ratio')\n"
-        (folder / f"{name}.py").write_text(text)
-    monkeypatch.syspath_prepend(tmp_path)
-    module = ModuleType("some_benchmarks")
-    module.__path__ = [str(folder)]
-    monkeypatch.setitem(sys.modules, "some_benchmarks", module)
-    return module
-
-
-@pytest.fixture
 def game():
     world = MatrixGame(4, adversary=0)
     policy = constant_team(3, world.num_agents, world.action_spec, seed=0)
     return world, policy
-
-
-def test_every_file_of_the_package_is_a_part(package):
-    assert part_names(package) == ["furnmove", "rtfm"]
-    assert "furnmove" in part_names(benchmarks)
-    assert "harness" not in part_names(benchmarks)
-
-
-def test_the_command_writes_well_formed_lines_ratios_first(package, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(command, "benchmarks", package)
-    out = tmp_path / "bench.jsonl"
-    assert command.main(["--out", str(out)]) == 0
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [line["name"] for line in lines] == ["furnmove.overhead", "rtfm.overhead", "furnmove.us", "rtfm.us"]
-    assert all(set(line) == {"name", "value", "unit"} for line in lines)
-    assert "rtfm.overhead" in capsys.readouterr().out
 
 
 def test_overhead_is_loop_over_bare_within_each_turn():

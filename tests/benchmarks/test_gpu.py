@@ -1,5 +1,7 @@
 """The benchmark of a GPU runs where there is none, in smaller batches, and is left out of `make bench`."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -24,15 +26,11 @@ def test_flops_of_learning_are_four_for_each_parameter_and_token(monkeypatch):
 
 
 def test_parts_that_take_hours_or_want_a_gpu_run_only_when_they_are_named(monkeypatch, tmp_path, capsys):
-    class Part:
-        def __init__(self, name, **attributes):
-            self.__name__ = f"benchmarks.{name}"
-            vars(self).update(attributes)
+    def part(name, **attributes):
+        measured = [Measurement(f"{name}.us", 1.0, "us")]
+        return SimpleNamespace(__name__=f"benchmarks.{name}", measure=lambda: measured, **attributes)
 
-        def measure(self):
-            yield Measurement(f"{self.__name__}.us", 1.0, "us")
-
-    parts = [Part("one"), Part("two", ONLY_IF_NAMED=True)]
+    parts = [part("one"), part("two", ONLY_IF_NAMED=True)]
     monkeypatch.setattr(command, "load_parts", lambda package, names: parts if len(names) > 1 else parts[1:])
     assert command.main(["--out", str(tmp_path / "all.jsonl")]) == 0
     assert "two" not in (tmp_path / "all.jsonl").read_text()

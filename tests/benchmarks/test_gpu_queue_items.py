@@ -34,9 +34,7 @@ def test_every_item_of_the_queues_is_one_that_its_script_takes(path):
         ('preset = "smoke"', "", "preset"),
         ("budget_env_steps = 2560", "budget_env_steps = 0", "budget_env_steps"),
         ("budget_env_steps", "flags = '--budget-env-steps 9'\nbudget_env_steps", "--budget-env-steps"),
-        ("budget_env_steps", "flags = '--seeds 3'\nbudget_env_steps", "--seeds"),
         ("budget_env_steps", "flags = '--methods sync marginal'\nbudget_env_steps", "--methods"),
-        ("budget_env_steps", "flags = '--out /elsewhere'\nbudget_env_steps", "--out"),
         ("budget_env_steps", "gate = {metric = 'v', at_least = nan, env_steps = 9}\nbudget_env_steps", "gate.at_least"),
         ("budget_env_steps", "flags = '\"'\nbudget_env_steps", "flags"),
         ('name = "game"', 'name = "a game"', "name"),
@@ -57,17 +55,10 @@ def test_a_wrong_queue_is_one_sentence_that_names_what_is_wrong(call, old, new, 
     assert len(error.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "named"),
-    [
-        ('method = "marginal"', 'method = "margin"', "margin"),
-        ("budget_env_steps", "flags = '--gamez 3'\nbudget_env_steps", "--gamez"),
-    ],
-)
-def test_what_a_script_does_not_take_is_told_as_the_script_tells_it(call, old, new, named):
-    code, said, error = call(TRAINING.replace(old, new))
+def test_what_a_script_does_not_take_is_told_as_the_script_tells_it(call):
+    code, said, error = call(TRAINING.replace("budget_env_steps", "flags = '--gamez 3'\nbudget_env_steps"))
     assert (code, said) == (EXIT_CODE, [])
-    assert named in error
+    assert "--gamez" in error
 
 
 def test_a_missing_queue_and_impossible_minutes_are_one_sentence(tmp_path, capsys, call):

@@ -114,14 +114,7 @@ def test_a_cluster_that_is_gone_is_told_with_what_to_do(capsys):
     ],
 )
 def test_a_mistake_is_told_before_a_cluster_is_asked(capsys, monkeypatch, words, named):
-    class Accepts:
-        def __init__(self, *arguments):
-            pass
-
-        def submit(self, *arguments):
-            raise AssertionError("this was submitted")
-
-    monkeypatch.setattr(submit, "Jobs", Accepts)
+    monkeypatch.setattr(submit, "Jobs", Recorded)
     assert named in said(capsys, *words)
 
 
@@ -282,13 +275,6 @@ def test_a_job_refuses_a_cluster_of_other_versions(capsys, monkeypatch):
     assert "numpy" in capsys.readouterr().err
 
 
-class Enough(Exception):
-    pass
-
-
 def test_a_token_over_an_open_network_is_remarked_on():
-    def remark(sentence):
-        raise Enough(sentence)
-
-    with pytest.raises(Enough, match=r"192\.0\.2\.1"):
-        jobs.Jobs("http://192.0.2.1:9", None, remark)
+    with pytest.raises(pytest.fail.Exception, match=r"192\.0\.2\.1"):
+        jobs.Jobs("http://192.0.2.1:9", None, pytest.fail)

@@ -44,7 +44,6 @@ SETTINGS = {
     "endi_messenger": [({"silg.channels": (8, 4, 6)}, "--silg.channels")],
     "messenger_emma": [
         ({"stages": (2, 1)}, "--stages"),
-        ({"stages": (1, 4)}, "--stages"),
         ({"stages": ()}, "--stages"),
     ],
     "rtfm_matching": [({"stages": ("simplest", "simplest")}, "--stages")],
@@ -56,13 +55,11 @@ SETTINGS = {
     ],
     "red_minirts": [
         ({"num_agents": 4}, "--num-agents", 4),
-        ({"opponents": ("medum",)}, "--opponents", "medum"),
         ({"opponents": ()}, "--opponents"),
     ],
     "sama_overcooked": [
         ({"tasks": ("kitchen",)}, "--tasks", "kitchen", "cramped_room"),
         ({"planner": "scored"}, "--model.name"),
-        ({"planner": "scored", "model.name": ""}, "--model.name"),
         (SCORED | {"reward_source": "code"}, "--reward-source code"),
         (SCORED | {"manual": "paper.tex"}, "--manual"),
         (SCORED | {"translates_states": True}, "--translates-states"),

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from cluster.testing.memory import OBJECT_STORE, Sample, read_samples, sample, trends, write_samples
+from cluster.testing.memory import OBJECT_STORE, Sample, sample, trends
 from cluster.testing.soak import main
 from tests.tune_experiments.run.bomb import BOMB
 
@@ -45,20 +45,6 @@ def test_objects_that_nobody_frees_are_seen_in_the_sum_of_all_processes():
     assert store.slope == pytest.approx(60)
     assert store.verdict == "**grows**"
     assert all(one.slope == 0 for one in found if one.process != OBJECT_STORE)
-
-
-def test_a_soak_that_has_ended_is_read_from_its_file(tmp_path, capsys):
-    path = tmp_path / "deep" / "soak.csv"
-    samples = hour(7, "worker: leaks", noisy(300, 30, seed=0))
-    write_samples(path, samples[:50])
-    write_samples(path, samples[50:])
-    again = read_samples(path)
-    assert [(one.pid, one.process) for one in again] == [(7, "worker: leaks")] * len(samples)
-    np.testing.assert_allclose([one.own for one in again], [one.own for one in samples], atol=1e-3)
-    assert main(["--read", str(path)]) == 0
-    printed = capsys.readouterr().out
-    assert "| worker: leaks |" in printed
-    assert "**grows**" in printed
 
 
 @pytest.mark.parametrize("content", [BOMB, b"a,b\n1,2\n", b"", b"minutes,pid,process\nx,1,p\n"])

@@ -93,7 +93,6 @@ WRONG = {
     "half a character": (document(floor=floor_with(4, 6, "\ud800")), "row 4, column 6"),
     "hole in the wall": (document(floor=floor_with(0, 3, ".")), "row 0, column 3"),
     "floor beside the outside": (document(floor=floor_with(0, 3, " ")), "row 1, column 2"),
-    "outside in the middle": (document(floor=floor_with(7, 5, " ")), "row 6, column 4"),
     "no place for the stand": (
         document(floor=["#" * 12, *["#..o..o..o.#", "#..........#", "#..o..o..o.#", "#..........#"] * 3, "#" * 12]),
         "stand",
@@ -111,7 +110,6 @@ WRONG = {
     "three television drawings": (document(television=television()[:3]), "television .*4"),
     "television of another size": (document(television=[["#" * 9] * 9] * 4), "television.*floor"),
     "television on the border": (document(television=television(0, 3)), "rotation 0, row 0, column 3"),
-    "television misspelt": (document(television=television(4, 5, "T")), "row 4, column 5: 'T'"),
     "television in tall furniture": (document(television=television(6, 7)), "row 6, column 7: 'X'"),
 }
 
@@ -183,7 +181,6 @@ def test_listed_furniture_is_kept_with_its_kind_place_and_height(write, tmp_path
         ({"furniture": [SOFA | {"rows": 0}]}, "outside"),
         ({"furniture": [SOFA | {"columns": 3}]}, "cells"),
         ({"furniture": [SOFA | {"height": 1.8}]}, "cells"),
-        ({"furniture": [SOFA | {"height": 3.0}]}, "cells"),
         ({"furniture": [SOFA, SOFA]}, "overlap"),
     ],
 )

@@ -59,7 +59,6 @@ def test_a_description_reads_like_this():
     [
         ("Step 0", "Step minus", "step"),
         ("Pot 0 at row 0, column 2", "Pot 0 at row 0, column 3", "row 0, column 2"),
-        ("Pot 0 at row 0, column 2", "Pot 1 at row 0, column 2", "row 0, column 2"),
         ("empty", "4 onions", "4 onions"),
         ("empty", "a soup that has cooked for 20 of 20 steps", "20 of 20"),
         ("nothing.\nChef 0", "a fish at row 0, column 0.\nChef 0", "a fish"),

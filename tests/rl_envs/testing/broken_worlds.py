@@ -87,7 +87,6 @@ with_attribute("action_spec", True, "action_spec must")
 with_attribute("entity_spec", EntitySpec("things", "", "line", (1.0, 5.0)), r"entity_spec names \['things'\]")
 with_attribute("metric_names", ("success", "success"), "metric_names repeat")
 with_attribute("metric_names", ("success", "length"), "return and length")
-with_attribute("metric_names", ("count",), "and count")
 
 
 def change(values, name, function):
@@ -141,7 +140,6 @@ def of_episode(name, function):
 RESULTS = {
     "reward must be .*float32": stepped(1, lambda reward: reward.astype(np.float32)),
     "reward must be an array, got list": stepped(1, np.ndarray.tolist),
-    "truncated must be an array, got list": stepped(3, np.ndarray.tolist),
     "reward must be finite": stepped(1, lambda reward: reward + np.inf),
     "terminated must be bool": stepped(2, lambda terminated: terminated.astype(np.uint8)),
     "both terminated and truncated": lambda world, result: result.__setitem__(3, result[3] | result[2]),

@@ -54,7 +54,6 @@ def test_what_is_sent_is_the_request_and_what_it_cost_is_counted(ask):
     "step",
     [
         Step(status=500),
-        Step(status=429),
         Step(body=b"not JSON"),
         Step(body=b"\xff\xfe"),
         Step(body=b"[" * 100_000),
@@ -63,7 +62,7 @@ def test_what_is_sent_is_the_request_and_what_it_cost_is_counted(ask):
         Step(body=b"[]"),
         say("fine", cut=True),
     ],
-    ids=["500", "429", "text", "bytes", "deep", "empty", "null", "list", "cut"],
+    ids=["500", "text", "bytes", "deep", "empty", "null", "list", "cut"],
 )
 def test_a_try_that_brings_nothing_is_followed_by_another(ask, step):
     outcome, usage, requests, _ = ask(first(step, step))

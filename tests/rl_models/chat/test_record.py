@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 import threading
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,36 +19,30 @@ def request(text, **changes):
     return ChatRequest(model="m", messages=(Message("user", text),), **changes)
 
 
-class Scripted:
+def scripted(*outcomes):
     """A transport that gives these outcomes in order."""
-
-    def __init__(self, *outcomes):
-        self.outcomes, self.asked = list(outcomes), []
-
-    def complete(self, one):
-        self.asked.append(one.messages[-1].content)
-        return self.outcomes.pop(0)
+    return Mock(**{"complete.side_effect": outcomes})
 
 
 def test_equal_requests_are_asked_once_in_this_run_and_the_next(tmp_path):
     path = tmp_path / "chat.jsonl"
-    first = Scripted(ChatReply("one", 5, 2), ChatReply("two"))
+    first = scripted(ChatReply("one", 5, 2), ChatReply("two"))
     recorded = Recorded(path, first)
     answers = [recorded.complete(request(text)) for text in ("a", "a", "b", "a")]
     assert [answer.text for answer in answers] == ["one", "one", "two", "one"]
-    assert first.asked == ["a", "b"]
-    assert Recorded(path, Scripted()).complete(request("a")) == ChatReply("one", 5, 2)
+    assert [asked.args[0].messages[-1].content for asked in first.complete.call_args_list] == ["a", "b"]
+    assert Recorded(path, scripted()).complete(request("a")) == ChatReply("one", 5, 2)
 
 
 def test_answers_of_another_server_are_replayed_and_not_reused(tmp_path):
     path = tmp_path / "chat.jsonl"
-    Recorded(path, Scripted(ChatReply("one")), "first").complete(request("a"))
+    Recorded(path, scripted(ChatReply("one")), "first").complete(request("a"))
     with pytest.warns(UserWarning, match="1 of 1"):
-        other = Recorded(path, Scripted(ChatReply("two")), "second")
+        other = Recorded(path, scripted(ChatReply("two")), "second")
     assert other.complete(request("a")) == ChatReply("two")
     assert [Replay(path).complete(request("a")).text, LastReplies(path).complete(request("a")).text] == ["one", "two"]
     with pytest.warns(UserWarning, match="1 of 2"):
-        assert Recorded(path, Scripted(), "first").complete(request("a")) == ChatReply("one")
+        assert Recorded(path, scripted(), "first").complete(request("a")) == ChatReply("one")
 
 
 @pytest.mark.parametrize("change", [{"seed": 1}, {"temperature": 0.5}, {"max_tokens": 9}, {"is_json": True}])
@@ -61,7 +56,7 @@ def test_stage_and_context_do_not_name_the_request():
 
 def test_a_failure_is_written_down_and_asked_again(tmp_path):
     path = tmp_path / "chat.jsonl"
-    live = Recorded(path, Scripted(ChatFailure("no answer"), ChatReply("there")))
+    live = Recorded(path, scripted(ChatFailure("no answer"), ChatReply("there")))
     outcomes = [live.complete(request("a")) for _ in range(3)]
     assert outcomes == [ChatFailure("no answer"), ChatReply("there"), ChatReply("there")]
     replay = Replay(path)
@@ -70,11 +65,11 @@ def test_a_failure_is_written_down_and_asked_again(tmp_path):
 
 def test_half_a_line_at_the_end_is_cut_off(tmp_path):
     path = tmp_path / "chat.jsonl"
-    Recorded(path, Scripted(ChatReply("one"))).complete(request("a"))
+    Recorded(path, scripted(ChatReply("one"))).complete(request("a"))
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"key": "dead')
     assert Replay(path).complete(request("a")) == ChatReply("one")
-    again = Recorded(path, Scripted(ChatReply("two")))
+    again = Recorded(path, scripted(ChatReply("two")))
     assert again.complete(request("b")) == ChatReply("two")
     assert path.read_bytes().startswith(whole)
     assert Replay(path).complete(request("b")) == ChatReply("two")
@@ -82,7 +77,7 @@ def test_half_a_line_at_the_end_is_cut_off(tmp_path):
 
 def test_half_a_line_that_another_still_writes_is_not_cut_off(tmp_path, monkeypatch):
     path, waits = tmp_path / "chat.jsonl", threading.Event()
-    Recorded(path, Scripted(ChatReply("one"))).complete(request("a"))
+    Recorded(path, scripted(ChatReply("one"))).complete(request("a"))
     line = path.read_bytes().replace(request("a").key.encode(), request("b").key.encode())
 
     def told(*arguments, flock=fcntl.flock):
@@ -93,7 +88,7 @@ def test_half_a_line_that_another_still_writes_is_not_cut_off(tmp_path, monkeypa
         fcntl.flock(other, fcntl.LOCK_EX)
         other.write(line[:9])
         monkeypatch.setattr(fcntl, "flock", told)
-        thread = threading.Thread(target=Recorded, args=(path, Scripted()))
+        thread = threading.Thread(target=Recorded, args=(path, scripted()))
         thread.start()
         assert waits.wait(TIMEOUT_SECONDS)
         other.write(line[9:])
@@ -103,7 +98,7 @@ def test_half_a_line_that_another_still_writes_is_not_cut_off(tmp_path, monkeypa
 
 def test_half_a_line_of_somebody_who_was_killed_is_cut_off_by_whoever_writes_next(tmp_path):
     path = tmp_path / "chat.jsonl"
-    ours = Recorded(path, Scripted(ChatReply("one"), ChatReply("two")))
+    ours = Recorded(path, scripted(ChatReply("one"), ChatReply("two")))
     ours.complete(request("a"))
     with path.open("ab") as theirs:
         theirs.write(b'{"key": "dead')
@@ -140,7 +135,7 @@ def test_processes_that_open_and_write_one_record_side_by_side_lose_no_line(tmp_
 
 def test_a_full_disk_leaves_no_half_a_line(tmp_path):
     path = tmp_path / "chat.jsonl"
-    record = Recorded(path, Scripted(ChatReply("one"), ChatReply("two"), ChatReply("two")))
+    record = Recorded(path, scripted(ChatReply("one"), ChatReply("two"), ChatReply("two")))
     record.complete(request("a"))
     whole = path.read_bytes()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -171,7 +166,7 @@ def test_a_record_that_is_missing_is_one_sentence(tmp_path):
 def test_a_long_text_stands_in_the_record_once(tmp_path):
     path, long = tmp_path / "chat.jsonl", "word " * 200
     requests = [ChatRequest(model="m", messages=(Message("system", long), Message("user", t))) for t in "ab"]
-    recorded = Recorded(path, Scripted(ChatReply("one"), ChatReply("two")))
+    recorded = Recorded(path, scripted(ChatReply("one"), ChatReply("two")))
     for one in requests:
         recorded.complete(one)
     first, second = (json.loads(line)["request"]["messages"] for line in path.read_text().splitlines())
@@ -183,7 +178,7 @@ def test_a_long_text_stands_in_the_record_once(tmp_path):
 def test_the_record_holds_neither_key_nor_context(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
     path = tmp_path / "chat.jsonl"
-    Recorded(path, Scripted(ChatReply("one"))).complete(request("a", stage="plan", context={"hidden": 1}))
+    Recorded(path, scripted(ChatReply("one"))).complete(request("a", stage="plan", context={"hidden": 1}))
     line = json.loads(path.read_text())
     assert set(line) == {"key", "stage", "request", "reply"}
     assert set(line["request"]) == {"model", "messages", "most_tokens", "temperature", "seed", "is_json"}

@@ -70,13 +70,11 @@ def test_run_takes_the_experiment_from_the_file(tmp_path, capsys):
     [
         ("game: 1", "game"),
         ("games: many", "games"),
-        ("seeds: zero", "seeds"),
         ("preset: smokey", "smokey"),
         ("experiment: furnlift", "furnlift"),
         ("a: [", "line 1"),
         ("seeds: [0]\ngames: 1\nseeds: [1]", "seeds"),
         ("learning-rate: 1e-4\nlearning_rate: 1e-3", "learning-rate"),
-        ("sync:\n  entropy-coef: 0.1\n  entropy_coef: 0.2", "entropy-coef"),
         ("sync: {entropy-coef: 0.1}\nsync.entropy_coef: 0.2", "sync.entropy_coef"),
         ("config: other.yaml", "config"),
         ("a: " + "[" * 400, "mine.yaml"),

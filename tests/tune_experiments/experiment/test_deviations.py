@@ -9,7 +9,6 @@ from tune_experiments.experiment.finding import find_experiment
 
 CASES = [
     ("verco_salad", {"methods": ("verco",)}, {"model": "a/model"}, "small model"),
-    ("verco_salad", {"methods": ("verco",)}, {"methods": ("symbolic_ppo",)}, "small model"),
     ("verco_salad", {"methods": ("verco",)}, {"methods": ("twosome",)}, "teacher is scripted"),
     ("sama_frozen_lake", {}, {"methods": ("mappo",)}, "planners"),
     ("sama_overcooked", {}, {"methods": ("selfplay",)}, "planner: "),

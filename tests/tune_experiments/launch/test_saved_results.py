@@ -58,11 +58,18 @@ def tables_of_run_and_kept_file(run, tmp_path):
     return saved_results.read_saved(path).markdown(), (run / "table.md").read_text()
 
 
-def test_tables_of_a_run_and_of_its_kept_file_name_the_pretrained_model(run, tmp_path):
+@pytest.mark.parametrize(
+    ("key", "value", "shown"),
+    [
+        (MODELS, {"name": "small-reader", "revision": "readers==1.2", "weights_sha256": "00"}, "reader (readers==1.2)"),
+        (CHANGED, "--budget-env-steps 20 (was 10)", "--budget-env-steps 20 (was 10)"),
+    ],
+)
+def test_tables_of_a_run_and_of_its_kept_file_name_models_and_flags_that_changed(run, tmp_path, key, value, shown):
     with RunFolder.open(run, config_to_json(SMOKE), "matrix_game") as folder:
-        folder.record(MODELS, [{"name": "small-reader", "revision": "readers==1.2", "weights_sha256": "00"}])
+        folder.record(key, [value])
     for text in tables_of_run_and_kept_file(run, tmp_path):
-        assert "small-reader (readers==1.2)" in text
+        assert shown in text
 
 
 def test_a_run_without_a_row_is_refused(run, capsys):
@@ -70,13 +77,6 @@ def test_a_run_without_a_row_is_refused(run, capsys):
         leave()
         assert main(["table", str(run)]) == 2
         assert str(run) in capsys.readouterr().err
-
-
-def test_tables_of_a_run_and_of_its_kept_file_name_the_flags_that_changed(run, tmp_path):
-    with RunFolder.open(run, config_to_json(SMOKE), "matrix_game") as folder:
-        folder.record(CHANGED, ["--budget-env-steps 20 (was 10)"])
-    for text in tables_of_run_and_kept_file(run, tmp_path):
-        assert "--budget-env-steps 20 (was 10)" in text
 
 
 def test_tables_of_a_run_and_of_its_kept_file_name_the_trials_without_results(run, tmp_path):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -59,13 +60,6 @@ def test_teams_with_a_memory_or_of_another_size_cannot_be_mixed():
         MixedTeam([team, remembers])
 
 
-class Counted:
-    """Stands where a loaded team would."""
-
-    def __init__(self, config, policy):
-        self.config, self.policy = config, policy
-
-
 def by_the_game(first, second, episodes):
     return play_pair(SHORT, first.policy, second.policy, episodes)
 
@@ -81,7 +75,8 @@ def test_the_matrix_has_chef_0_in_its_rows_and_both_orders(monkeypatch):
         return {"soups": soups, "reward": 20 * soups}
 
     monkeypatch.setattr("tune_experiments.overcooked.crossplay.play_team", episodes)
-    matrix = play_all({"a": Counted(SHORT, first), "b": Counted(SHORT, second)}, SHORT.task, 2, by_the_game)
+    teams = {name: SimpleNamespace(config=SHORT, policy=policy) for name, policy in (("a", first), ("b", second))}
+    matrix = play_all(teams, SHORT.task, 2, by_the_game)
     assert asked == [[STAY, STAY], [STAY, INTERACT], [INTERACT, STAY], [INTERACT, INTERACT]]
     np.testing.assert_array_equal(matrix.values["soups"], [[44, 45], [54, 55]])
     assert [line.method for line in matrix.results[::2]] == ["a with a", "a with b", "b with a", "b with b"]

@@ -94,11 +94,9 @@ def test_weights_of_attention_come_back_to_half_a_percent():
 
 TEAMS = {
     "furnmove_sync": ("sync_13_cordial", {"picture", "joint", "weights", "notes"}),
-    "furnmove_methods": ("central", {"picture", "joint"}),
     "matrix_game": ("sync", {"likely"}),
     "messenger_emma": ("emma", {"picture", "attention", "texts"}),
     "rtfm_txt2pi": ("txt2pi", {"picture", "attention", "texts"}),
-    "rtfm_matching": ("matching", {"picture", "attention", "texts"}),
     "endi_rtfm": ("endi_dis", {"picture", "entities", "joint", "texts"}),
     "endi_messenger": ("endi_dis", {"picture", "entities", "joint"}),
     "overcooked_selfplay": ("selfplay", {"picture", "joint"}),

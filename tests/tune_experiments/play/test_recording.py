@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.rl_envs.wrappers.odd_games import LIMIT, Signal
 from tests.tune_experiments.play.teams import untrained
-from tests.tune_experiments.teams.games import Meeting
 from tune_experiments.play import recording
 from tune_experiments.play.loading import load_policy
 from tune_experiments.play.pretrained import first_actions
@@ -29,25 +29,13 @@ def test_of_solved_and_of_failed_episodes_the_one_of_middle_length_is_shown(monk
     assert recording.failed_episode(None, 0) == failed
 
 
-class Counted(Meeting):
-    """It counts the games that are open."""
-
-    still_open = 0
-
-    def __init__(self, render_mode=None):
-        super().__init__(render_mode=render_mode)
-        Counted.still_open += 1
-
-    def close(self):
-        Counted.still_open -= 1
-
-
 def test_every_game_that_is_opened_to_show_an_episode_is_closed():
-    team = untrained("train", "sync_4", env=f"{__name__}:Counted")
-    assert len(recording.record_episode(team)) == 5
-    assert len(list(recording.describe_episode(team))) == 5
+    Signal.opened = Signal.closed = 0
+    team = untrained("train", "sync_4", env="tests.rl_envs.wrappers.odd_games:Signal")
+    assert len(recording.record_episode(team)) == LIMIT + 1
+    assert len(list(recording.describe_episode(team))) == LIMIT + 1
     first_actions(team)
-    assert Counted.still_open == 0
+    assert Signal.opened == Signal.closed > 0
 
 
 class Told:

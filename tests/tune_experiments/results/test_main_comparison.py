@@ -42,7 +42,6 @@ def test_the_verdict_is_above_below_or_not_separated(first, second, above, numbe
     ("untold", "verdict"),
     [
         ((0.1, 0.4, 0.7), "**sync (told) above "),
-        ((0.1, 0.41, 0.7), "**sync (told) above "),
         ((0.4, 0.7, 0.1), "**not separated"),
     ],
 )

@@ -121,10 +121,3 @@ def test_names_and_intervals_stay_whole_at_every_width(method, low, metrics, wid
 def test_splits_are_never_averaged_together():
     table = make_table([line("sync", "success", 0.9, split="train"), line("sync", "success", 0.7)], "unseen rooms")
     assert [label for label, _ in table.rows] == ["sync · train", "sync · test"]
-
-
-def test_a_terminal_shows_no_marks_of_markdown():
-    table = make_table([line("sync", "success", 0.7)], "unseen rooms", ("success",))
-    table = dataclasses.replace(table, caption="Named before the run: **no verdict**.")
-    assert "Named before the run: no verdict." in drawn(table, 80)
-    assert "**no verdict**" in table.markdown()

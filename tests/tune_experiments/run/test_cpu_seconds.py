@@ -17,23 +17,12 @@ VALIDATION, LEARNING, RUNNERS = 100.0, 1.0, 10.0
 """CPU-seconds of a validation, of an update in the trial's own process, and of its runners beside it."""
 
 
-class Clock:
-    """CPU time of this process, all of it in one thread."""
-
-    now = 0.0
-
-    def spend(self, seconds):
-        self.now += seconds
-
-    def read(self):
-        return self.now
-
-
 @pytest.fixture
 def clock(monkeypatch):
-    clock = Clock()
-    fake = SimpleNamespace(process_time=clock.read, thread_time=clock.read, monotonic=clock.read)
-    monkeypatch.setattr(stage_training, "time", fake)
+    """CPU time of this process, all of it in one thread."""
+    clock = SimpleNamespace(now=0.0)
+    clock.process_time = clock.thread_time = clock.monotonic = lambda: clock.now
+    monkeypatch.setattr(stage_training, "time", clock)
     return clock
 
 
@@ -41,11 +30,11 @@ def run(clock, folder, updates, **changes):
     """Train; each update and each validation take their time. The numbers of the log."""
 
     def validate(policy):
-        clock.spend(VALIDATION)
+        clock.now += VALIDATION
         return {"sum": np.zeros(2)}
 
     def learn(algorithm):
-        clock.spend(LEARNING)
+        clock.now += LEARNING
         return LocalAlgorithm.train(algorithm) | {OTHERS_CPU_SECONDS: RUNNERS}
 
     def make_algorithm(chosen):

@@ -1,7 +1,7 @@
 """Rules of the progress display: a table that lives in a terminal, sparse plain lines elsewhere."""
 
 import io
-from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from rich.console import Console
@@ -63,17 +63,6 @@ def test_a_trial_without_training_has_no_env_steps_a_second(tmp_path):
     assert not any(SPEED in row for row in read_metrics(tmp_path / METRICS_FILE))
 
 
-class Named(SimpleNamespace):
-    """A trial of Tune's, which goes by its name."""
-
-    def __init__(self, name, **fields):
-        super().__init__(**fields)
-        self._name = name
-
-    def __str__(self):
-        return self._name
-
-
 def test_a_trial_that_its_search_has_dropped_is_stopped_and_one_whose_slice_is_over_is_paused(clock, tmp_path):
     stream = io.StringIO()
     with Progress(dict.fromkeys("abcde", 900), {}, Console(file=stream)) as shown:
@@ -85,7 +74,8 @@ def test_a_trial_that_its_search_has_dropped_is_stopped_and_one_whose_slice_is_o
                 write_test_results(tmp_path / name, [])
             # The configuration is that of the member that it has taken over from.
             request = {"name": "other", "folder": str(tmp_path / "other")} | how
-            callback.on_trial_complete(0, [], Named(name, config={"request": request}, last_result=dict(said)))
+            trial = MagicMock(config={"request": request}, last_result=dict(said), **{"__str__.return_value": name})
+            callback.on_trial_complete(0, [], trial)
             return stream.getvalue().splitlines()[-1].split()[-1]
 
         assert complete("a", {"objective": "valid/a"}) == "stopped"

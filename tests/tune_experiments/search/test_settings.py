@@ -175,6 +175,4 @@ def test_the_ranking_is_written_for_people_and_programs(tmp_path):
     ]
     assert rows[0]["parameters"] == {"epochs": 1}
     assert rows[0]["flags"] == ["--epochs", "1"]
-    report = (tmp_path / "search.md").read_text()
-    assert "| 1 | 1 | 0 | 0.5000 | 1 |" in report
-    assert "python tune_experiments/x.py --epochs 1\n" in report
+    assert "python tune_experiments/x.py --epochs 1\n" in (tmp_path / "search.md").read_text()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -21,21 +22,10 @@ EXPERIMENT = find_experiment("verco_salad")
 SMOKE = EXPERIMENT.presets["smoke"]
 
 
-class Scripted:
-    """A chat model with one reply for everything, which counts questions."""
-
-    def __init__(self, text):
-        self.text, self.asked = text, 0
-
-    def complete(self, request):
-        self.asked += 1
-        return ChatReply(self.text, 1, 1)
-
-
 @pytest.fixture
 def answering(monkeypatch):
     def answer(text):
-        model = Scripted(text)
+        model = Mock(**{"complete.return_value": ChatReply(text, 1, 1)})
         monkeypatch.setattr(prompted, "client", lambda settings, concurrency: ChatClient(model, concurrency=1))
         return model
 
@@ -53,9 +43,9 @@ def test_a_prompted_model_plays_what_it_names_and_is_not_asked_twice(answering):
         assert seen["legal"][row, 0, agent, action]
         named = narrator.actions(code).index("fetch the tomato")
         assert action == (named if seen["legal"][row, 0, agent, named] else 0)
-    asked = model.asked
+    asked = model.complete.call_count
     policy(seen, {}, torch.ones(2, 1, dtype=torch.bool))
-    assert model.asked == asked
+    assert model.complete.call_count == asked
 
 
 def test_a_prompted_model_that_talks_nonsense_waits(answering):
