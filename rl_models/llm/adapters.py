@@ -25,7 +25,7 @@ from rl_models.llm.llm_config import Adapter, LoraSettings, MessageSettings
 from rl_models.llm.scoring import Scorer, Scores, encode, inner_model, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, move_buffers
 from rl_models.llm.tokens import Candidates, Ids, Tokens, context_length
-from rl_models.text.weights_identity import model_identity
+from rl_models.text.weights_identity import are_other_weights, model_identity
 
 logger = logging.getLogger(__name__)
 BASE_FILE = "base_model.json"
@@ -207,16 +207,15 @@ class AdaptedModel(nn.Module):
         try:
             weights = load_peft_weights(str(folder), device="cpu")
             settings_read = json.loads((folder / "adapter_config.json").read_text())
-            base = json.loads((folder / BASE_FILE).read_text()) if (folder / BASE_FILE).exists() else {}
+            base = dict(json.loads((folder / BASE_FILE).read_text())) if (folder / BASE_FILE).exists() else {}
         except Exception as error:  # safetensors has a type of its own for a damaged file
             raise LanguageModelError(
                 f"the adapter in {folder} cannot be read ({first_line(error)}); it needs adapter_config.json and "
                 "adapter_model.safetensors as peft writes them"
             ) from error
-        trained_on, own_base = base.get("weights_sha256"), self._base_identity().get("weights_sha256")
-        if trained_on and own_base and trained_on != own_base:
+        if are_other_weights(base, self._base_identity()):
             raise LanguageModelError(
-                f"the adapter in {folder} was trained on other weights, those of {base['name']}: name that model"
+                f"the adapter in {folder} was trained on other weights than those of this model: name its own"
             )
         own = get_peft_model_state_dict(self._peft[0], adapter_name=name)
         settings = self._peft[0].peft_config[name].to_dict()
@@ -229,8 +228,8 @@ class AdaptedModel(nn.Module):
         return weights
 
     def _base_identity(self) -> dict[str, str | None]:
-        """See `model_identity`; empty for a model that was made in memory."""
-        return model_identity(self._shared.name[0]) if self._shared.name else {}
+        """See `model_identity`, without a name, which may be a path; empty for a model that was made in memory."""
+        return model_identity(self._shared.name[0]) | {"name": None} if self._shared.name else {}
 
     def _named_weights(self, name: Adapter) -> dict[str, nn.Parameter]:
         """An adapter's parameters by short names without dots, which torch keeps for modules."""

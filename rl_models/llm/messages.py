@@ -4,8 +4,7 @@ Each token is the most likely one, or drawn by inverse CDF from a uniform number
 are cached until the message adapter changes.
 """
 
-import functools
-import logging
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +20,6 @@ from rl_models.llm.tokens import Ids
 from rl_models.runtime.device import to_device
 from rl_models.runtime.fixed_weights import LRUCache
 
-logger = logging.getLogger(__name__)
 _PROMPTS_AT_ONCE = 64
 _END_CHECK_INTERVAL = 8
 
@@ -137,8 +135,12 @@ class Writer:
 
     def cut(self, message: Ids) -> Ids:
         """A message cut off at the largest number of tokens; a warning says once that a given one was longer."""
-        if len(message) > self._settings.max_tokens:
-            _warn_of_cut(self._settings.max_tokens)
+        most = self._settings.max_tokens
+        if len(message) > most:
+            warnings.warn(
+                f"a message is longer than {most} tokens and is cut off there: raise --team.messages.max-tokens",
+                stacklevel=2,
+            )
         return message[: self._settings.max_tokens]
 
     def from_texts(self, texts: Sequence[str]) -> Array:
@@ -165,13 +167,6 @@ class Writer:
 
     def _is_whole(self, message: Ids) -> bool:
         return self._language.tokens.is_cut(message, self._settings.max_words)
-
-
-@functools.cache
-def _warn_of_cut(max_tokens: int) -> None:
-    logger.warning(
-        "a message is longer than %d tokens and is cut off there: raise --team.messages.max-tokens", max_tokens
-    )
 
 
 def to_message(row: Array) -> Ids:

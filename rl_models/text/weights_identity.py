@@ -37,14 +37,25 @@ def model_identity(name: str) -> dict[str, str | None]:
 
 def check_identities(config: Any, known: Sequence[Mapping[str, str | None]]) -> None:
     """Check that the models on this machine have the weights of `known` identities; raises PretrainedError."""
-    trained_on = {one["name"]: one["weights_sha256"] for one in known}
+    trained_on = {one["name"]: one for one in known}
     for model in model_identities(config) if known else ():
-        before, now = trained_on.get(model["name"]), model["weights_sha256"]
-        if before and now and before != now:
+        before = trained_on.get(model["name"])
+        if before is not None and are_other_weights(before, model):
             raise PretrainedError(
-                f"{model['name']} has other weights here (sha256 {now[:12]}) than those trained with ({before[:12]}): "
-                "restore them, or train in another --out folder"
+                f"{model['name']} has other weights here (sha256 {model['weights_sha256']}) than those trained with "
+                f"({before['weights_sha256']}): restore them, or train in another --out folder"
             )
+
+
+def are_other_weights(one: Mapping[str, str | None], other: Mapping[str, str | None]) -> bool:
+    """Whether two identities are known to be of different weights.
+
+    A model of the catalog is pinned by its revision, and each machine converts it, so that files may differ.
+    """
+    if one.get("revision") and one.get("revision") == other.get("revision"):
+        return False
+    hashes = one.get("weights_sha256"), other.get("weights_sha256")
+    return None not in hashes and hashes[0] != hashes[1]
 
 
 def _named(config: Any) -> Iterator[str]:

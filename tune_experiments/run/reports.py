@@ -64,10 +64,10 @@ class PacedReport:
 def reporting_warnings(report: Report) -> Iterator[None]:
     """Context in which each warning of this project in this process is reported once, as a notice.
 
-    Ray keeps what a trial's process prints in files of its own.
+    Ray keeps what a trial's processes print in files of its own; those of runners and learners stay there.
     """
     said: set[str] = set()
-    show, ours = warnings.showwarning, Path(__file__).parents[2]
+    ours = Path(__file__).parents[2]
 
     def notice(message: str) -> None:
         if message not in said:
@@ -85,11 +85,12 @@ def reporting_warnings(report: Report) -> Iterator[None]:
     loggers = [logging.getLogger(name) for name in _PACKAGES]
     for logger in loggers:
         logger.addHandler(handler)
-    warnings.showwarning = show_warning
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)  # an earlier trial of this process may have warned of the same
+            show, warnings.showwarning = warnings.showwarning, show_warning
+            yield
     finally:
-        warnings.showwarning = show
         for logger in loggers:
             logger.removeHandler(handler)
 

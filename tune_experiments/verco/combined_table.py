@@ -38,7 +38,8 @@ def combined(results: Sequence[Result], models: Sequence[str] = ()) -> str:
 def read_kitchens(folder: Path) -> list[Result]:
     """The results of all runs in a folder, the oldest first.
 
-    A UserError if there are none, or two runs have results of one method, kitchen and seed, which would count twice.
+    Baselines without a seed are those of the first run that has them. A UserError if there are no runs, or two have
+    results of one method, kitchen and seed, which would count twice.
     """
     paths = sorted(folder.glob("*/results.jsonl"), key=lambda path: path.stat().st_mtime)
     if not paths:
@@ -48,6 +49,8 @@ def read_kitchens(folder: Path) -> list[Result]:
         for line in result_file.read(path):
             key = (line.method, line.world, line.split, line.metric, line.condition, line.seed)
             if (first := run_of.setdefault(key, path.parent)) != path.parent:
+                if line.seed is None:
+                    continue
                 raise UserError(
                     f"{first} and {path.parent} both have results of {line.method} in {line.world}, seed {line.seed}: "
                     "move one of them out of the folder"

@@ -106,12 +106,12 @@ def test_without_pairs_there_is_nothing_to_learn():
     assert np.isnan(report.exact_match)
 
 
-def test_a_message_that_is_too_long_is_learned_as_far_as_it_travels_and_a_warning_says_so(caplog):
+def test_a_message_that_is_too_long_is_learned_as_far_as_it_travels_and_a_warning_says_so():
     network, distillation = stage(num_epochs=1, held_out=0.0)
     watched = watch_learned(network.language)
     long = "take the red apple and the blue ball and the green apple"
-    distillation.learn([("guest 0", long)], shows_progress=False)
-    assert "--team.messages.max-tokens" in caplog.text
+    with pytest.warns(UserWarning, match="--team.messages.max-tokens"):
+        distillation.learn([("guest 0", long)], shows_progress=False)
     ((_, said),) = watched
     assert len(said) == network.settings.messages.max_tokens + 1
     assert said[-1] == network.language.tokens.end

@@ -65,7 +65,7 @@ def test_a_team_neither_plays_nor_trains_on_with_other_weights_of_its_model(trai
     shutil.copytree(CATALOG["tiny"].folder, tmp_path / CATALOG["tiny"].folder.name)
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     card = CATALOG["tiny"].folder / CARD_FILE
-    card.write_text(json.dumps(json.loads(card.read_text()) | {"weights_sha256": "0" * 64}))
+    card.write_text(json.dumps(json.loads(card.read_text()) | {"revision": "another", "weights_sha256": "0" * 64}))
     with pytest.raises(UserError, match="tiny has other weights"):
         load_policy(trained)
     with pytest.raises(InputError, match="tiny has other weights"):

@@ -81,8 +81,11 @@ def test_the_table_over_kitchens_is_made_of_the_runs_in_a_folder(tmp_path, monke
 
 
 def test_a_seed_that_two_runs_of_a_kitchen_share_does_not_count_twice(tmp_path):
+    random = line("random", "tomato_a", 0.0, None)
     for name in ("tomato_a", "again"):
         (tmp_path / name).mkdir()
-        write(tmp_path / name / "results.jsonl", [line("verco", "tomato_a", 1.0)])
+        write(tmp_path / name / "results.jsonl", [line("verco", "tomato_a", 1.0), random])
     with pytest.raises(UserError, match="again"):
         read_kitchens(tmp_path)
+    write(tmp_path / "again" / "results.jsonl", [line("verco", "tomato_a", 1.0, 1), random])
+    assert read_kitchens(tmp_path).count(random) == 1
