@@ -98,7 +98,7 @@ def pack(
     sessions = read_sessions(run)
     session = next((one for one in reversed(sessions) if loaded.seed in one["seeds"]), sessions[-1])
     whole = load_checkpoint(checkpoint)
-    models = next((one[MODELS] for one in reversed(sessions) if one.get(MODELS)), [])
+    models: list[Any] = next((one[MODELS] for one in reversed(sessions) if one.get(MODELS)), [])
     state = {"models": models} | {key: whole.state[key] for key in _KEPT if key in whole.state}
     card = {
         "name": name,

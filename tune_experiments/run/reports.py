@@ -88,7 +88,7 @@ def reporting_warnings(report: Report) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)  # an earlier trial of this process may have warned of the same
-            show, warnings.showwarning = warnings.showwarning, show_warning
+            show, warnings.showwarning = warnings.showwarning, show_warning  # type: ignore[assignment]
             yield
     finally:
         for logger in loggers:
