@@ -1,5 +1,6 @@
 """Hashes of a model's files, without reading gigabytes where a hash is known."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -22,4 +23,11 @@ def model_file_sha256(file: Path) -> str:
         known = read_card(file.parent).get("weights_sha256")
         if known and _SHA256.fullmatch(known):
             return known
+    status = blob.stat()
+    return _sha256_of_version(blob, status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(64)
+def _sha256_of_version(file: Path, size: int, changed_at: int) -> str:
+    """The hash of a file, read once in a process while its size and time of change stay."""
     return file_sha256(file)

@@ -37,3 +37,12 @@ def test_a_card_is_trusted_in_the_folder_of_the_catalog_alone(tmp_path, monkeypa
     assert model_file_sha256(copied / WEIGHTS) == file_sha256(copied / WEIGHTS) != before
     monkeypatch.setattr("rl_models.hub.weights.file_sha256", lambda file: pytest.fail(f"{file} was read"))
     assert model_file_sha256(copied.rename(fetched) / WEIGHTS) == before
+
+
+def test_a_file_is_read_again_only_where_it_has_changed(tmp_path, monkeypatch):
+    file, reads = tmp_path / WEIGHTS, []
+    monkeypatch.setattr("rl_models.hub.weights.file_sha256", lambda path: reads.append(path) or file_sha256(path))
+    for content in (b"one", b"others"):
+        file.write_bytes(content)
+        assert model_file_sha256(file) == model_file_sha256(file) == file_sha256(file)
+    assert len(reads) == 2
