@@ -34,7 +34,7 @@ rules answered and no language model."""
 
 MODEL_COSTS = ("calls", "tokens", "refused", "recorded")
 """Metrics of a test with a language model, per episode: calls that were sent, repeated ones included; tokens that they
-read and wrote; rejected replies; answers that a record gave without a call."""
+read and wrote; rejected replies; outcomes without a call: answers of a record, or that it holds none."""
 
 
 def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -> Episodes:
