@@ -4,7 +4,8 @@
     name = "rates"
     command = "python -m benchmarks --only gpu --out {folder}/bench.jsonl"
 
-A script of another package is package.module:NAME. `flags` holds more flags of a script.
+A script of another package is package.module:NAME. `flags` holds more flags of a script. `methods` and `seeds`, lists,
+stand for one item NAME_METHOD_SEED for each pair, seed by seed.
 """
 
 import shlex
@@ -135,11 +136,21 @@ def read_queue(path: Path) -> list[Item]:
     tables = document.get("items")
     if set(document) != {"items"} or not isinstance(tables, list) or not tables:
         raise UserError(f"--queue {path} must have [[items]] and nothing else, not {', '.join(document) or 'nothing'}")
-    items = [_item(table, f"{path}: item {number}") for number, table in enumerate(tables, 1)]
+    numbered = [(one, f"{path}: item {number}") for number, table in enumerate(tables, 1) for one in _single(table)]
+    items = [_item(table, where) for table, where in numbered]
     names = [item.name for item in items]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"{path} has two items with name {twice[0]!r}: rename one")
     return items
+
+
+def _single(table: Any) -> list[Any]:
+    """A table for each seed and method of one with lists of both; any other table as it is."""
+    if not isinstance(table, dict) or not all(isinstance(table.get(key), list) for key in ("methods", "seeds")):
+        return [table]
+    rest = {key: value for key, value in table.items() if key not in ("methods", "seeds")}
+    found = [rest | {"method": method, "seed": seed} for seed in table["seeds"] for method in table["methods"]]
+    return [one | {"name": f"{one['name']}_{one['method']}_{one['seed']}"} if "name" in one else one for one in found]
 
 
 def _item(table: Any, where: str) -> Item:

@@ -55,6 +55,14 @@ def test_a_wrong_queue_is_one_sentence_that_names_what_is_wrong(call, old, new, 
     assert len(error.splitlines()) == 1
 
 
+def test_lists_of_methods_and_seeds_stand_for_an_item_of_each_pair_seed_by_seed(call):
+    lists = TRAINING.replace('method = "marginal"', 'methods = ["marginal", "sync"]\nseeds = [3, 4]')
+    said = call(lists, "--minutes", "0")[1]
+    names = [f"game_{method}_{seed} 0/2560" for seed in (3, 4) for method in ("marginal", "sync")]
+    assert [line for line in said if line.startswith("game_")] == names
+    assert "name" in call(lists.replace('name = "game"\n', ""))[2]
+
+
 def test_what_a_script_does_not_take_is_told_as_the_script_tells_it(call):
     code, said, error = call(TRAINING.replace("budget_env_steps", "flags = '--gamez 3'\nbudget_env_steps"))
     assert (code, said) == (EXIT_CODE, [])
