@@ -6,7 +6,7 @@
 | seeds, of a difference of two methods | Welch's t |
 | seeds, of a difference of two conditions of one method | Student's t of each seed's difference |
 | episodes of one seed, each 0 or 1 | Wilson's for a share |
-| episodes of one seed, any numbers | 1.96 sd / sqrt(n), as in "A Cordial Sync" |
+| episodes of one seed, any numbers | Student's t |
 | episodes of one seed, a number that is no mean | percentiles of a bootstrap over hundreds of episodes |
 | seeds, of rliable's measures in `comparison.py` | percentiles of a bootstrap stratified by task |
 
@@ -24,9 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 STUDENT, WELCH = "t over seeds", "welch over seeds"
-WILSON, NORMAL, NONE = "wilson over episodes", "normal over episodes", "none"
+WILSON, STUDENT_EPISODES, NONE = "wilson over episodes", "t over episodes", "none"
 BOOTSTRAP, STRATIFIED = "bootstrap over episodes", "stratified bootstrap over seeds"
-NORMAL_QUANTILE = 1.96
 EQUAL = 1e-12
 """Largest difference of numbers that count as equal."""
 
@@ -64,8 +63,8 @@ class Interval:
 def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool = False) -> Interval:
     """Mean of `[n]` episodes of one seed.
 
-    Wilson's interval for a share, whose episodes are 0 or 1, else +- 1.96 sd / sqrt(n) with the sample's sd (n - 1);
-    none for one number or equal numbers.
+    Wilson's interval for a share, whose episodes are 0 or 1, else Student's t interval; none for one number or equal
+    numbers.
     """
     sample = _sample(values)
     mean = float(sample.mean())
@@ -78,8 +77,8 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
         return Interval(mean, float(found.low), float(found.high), WILSON)
     if np.ptp(sample) <= EQUAL:
         return Interval(mean)
-    half = NORMAL_QUANTILE * float(sample.std(ddof=1)) / len(sample) ** 0.5
-    return Interval(mean, mean - half, mean + half, NORMAL)
+    half = float(student_half_width(sample))
+    return Interval(mean, mean - half, mean + half, STUDENT_EPISODES)
 
 
 def interval_over_seeds(
@@ -131,7 +130,7 @@ def welch_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndar
 
 
 def student_half_width(samples: np.ndarray) -> np.ndarray:
-    """Half the width of Student's t interval of the mean of `[n, ...]` seeds, n at least 2; `[...]`."""
+    """Half the width of Student's t interval of the mean of `[n, ...]` seeds or episodes, n at least 2; `[...]`."""
     from scipy import stats
 
     count = len(samples)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interval, interval_over_seeds
+from tune_experiments.results.intervals import BOOTSTRAP, STUDENT_EPISODES, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import percent
 
@@ -24,7 +24,7 @@ TABLE_FILE = "table.md"
 _PAPER = ", paper"
 _RULES = {
     WILSON: "shares by Wilson",
-    NORMAL: "means by 1.96 sd / sqrt n",
+    STUDENT_EPISODES: "means by Student's t",
     BOOTSTRAP: "what is no mean by a bootstrap over episodes",
 }
 RANGES = (

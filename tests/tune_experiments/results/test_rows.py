@@ -8,7 +8,7 @@ import pytest
 
 from tune_experiments.results.intervals import (
     NONE,
-    NORMAL,
+    STUDENT_EPISODES,
     STUDENT,
     WELCH,
     WILSON,
@@ -60,11 +60,11 @@ def test_infinite_results_are_refused(tmp_path):
         write(tmp_path / "results.jsonl", [result(value=float("nan"))])
 
 
-def test_interval_over_episodes_is_the_papers_formula():
-    # 1, 2, 3, 4: mean 2.5, sd sqrt(5/3), half width 1.96 * 1.29099 / 2
+def test_interval_of_a_mean_over_episodes_is_students():
+    # 1, 2, 3, 4: mean 2.5, sd sqrt(5/3), half width 3.18245 * 1.29099 / 2
     found = interval_over_episodes([1, 2, 3, 4])
-    assert (found.value, found.kind) == (2.5, NORMAL)
-    assert (found.low, found.high) == pytest.approx((2.5 - 1.265174, 2.5 + 1.265174), abs=1e-5)
+    assert (found.value, found.kind) == (2.5, STUDENT_EPISODES)
+    assert (found.low, found.high) == pytest.approx((2.5 - 2.05426, 2.5 + 2.05426), abs=1e-5)
     assert interval_over_episodes([3]) == Interval(3.0, None, None, NONE)
     with pytest.raises(ValueError, match="one"):
         interval_over_episodes([])
@@ -81,15 +81,19 @@ def test_interval_of_a_share_of_episodes_is_wilsons_and_never_leaves_zero_and_on
 
 def test_a_share_is_declared_and_never_guessed_from_its_values():
     zeros_and_ones = [1.0] * 8 + [0.0] * 2
-    assert interval_over_episodes(zeros_and_ones).kind == NORMAL
-    assert interval_over_episodes([0.8, 0.7], is_share=True).kind == NORMAL, "computed probabilities are a mean"
+    assert interval_over_episodes(zeros_and_ones).kind == STUDENT_EPISODES
+    assert interval_over_episodes([0.8, 0.7], is_share=True).kind == STUDENT_EPISODES, (
+        "computed probabilities are a mean"
+    )
 
 
 def test_a_seeds_interval_that_no_value_can_fill_is_left_out():
-    below, above = Interval(20.0, -19.2, 59.2, NORMAL), Interval(0.9, 0.8, 1.1, NORMAL)
+    below, above = Interval(20.0, -19.2, 59.2, STUDENT_EPISODES), Interval(0.9, 0.8, 1.1, STUDENT_EPISODES)
     assert interval_over_seeds([below], (0.0, math.inf)) == Interval(20.0)
-    assert interval_over_seeds([above, Interval(0.9, 0.85, 0.95, NORMAL)], (0.0, 1.0)).seeds[0] == Interval(0.9)
-    several = interval_over_seeds([below, Interval(152.0, 88.0, 216.0, NORMAL)], (0.0, math.inf))
+    assert interval_over_seeds([above, Interval(0.9, 0.85, 0.95, STUDENT_EPISODES)], (0.0, 1.0)).seeds[0] == Interval(
+        0.9
+    )
+    several = interval_over_seeds([below, Interval(152.0, 88.0, 216.0, STUDENT_EPISODES)], (0.0, math.inf))
     assert several.seeds[0] == Interval(20.0)
 
 

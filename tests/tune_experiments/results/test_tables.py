@@ -6,13 +6,13 @@ import io
 import pytest
 from rich.console import Console
 
-from tune_experiments.results.intervals import NORMAL, WILSON
+from tune_experiments.results.intervals import STUDENT_EPISODES, WILSON
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import make_table
 
 
 def line(method, metric, value, seed=0, low=None, high=None, split="test"):
-    interval, highest = (WILSON, 1.0) if metric == "success" else (NORMAL, None)
+    interval, highest = (WILSON, 1.0) if metric == "success" else (STUDENT_EPISODES, None)
     rest = (split, seed, metric, value, low, high, 100, 5000, interval)
     return Result("furnmove_sync", "unseen rooms", method, "furnmove-v0", *rest, bounds=(0.0, highest))
 
@@ -36,7 +36,7 @@ def test_one_seed_shows_the_interval_over_episodes_and_the_paper_below():
         "| sync, paper | 0.762 |  |",
         "| marginal | 0.500 [0.400, 0.600] |  |",
         "",
-        "Intervals of 95 %: over 100 episodes of one seed (shares by Wilson, means by 1.96 sd / sqrt n)."
+        "Intervals of 95 %: over 100 episodes of one seed (shares by Wilson, means by Student's t)."
         " Tested after 5,000 env steps of training.",
     ]
 

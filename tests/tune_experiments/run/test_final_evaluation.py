@@ -10,7 +10,7 @@ from rl_envs.core.metrics import COUNT, SHARE
 from tests.tune_experiments.run.stages import Walkers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import RANDOM, Tested
-from tune_experiments.results.intervals import NORMAL, WILSON
+from tune_experiments.results.intervals import STUDENT_EPISODES, WILSON
 from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import (
     evaluate_all,
@@ -75,6 +75,6 @@ def test_rows_carry_the_range_that_is_declared_and_none_where_nothing_is():
     rows = {row.metric: row for row in make_results(Measured(None), "sync", 0, Tested("calm"), episodes, 1)}
     assert {name: (row.bounds, row.interval) for name, row in rows.items()} == {
         "won": ((0.0, 1.0), WILSON),
-        "soups": ((0.0, None), NORMAL),
-        "score": ((None, None), NORMAL),
+        "soups": ((0.0, None), STUDENT_EPISODES),
+        "score": ((None, None), STUDENT_EPISODES),
     }
