@@ -41,10 +41,11 @@ from tune_experiments.results import comparison
 class Table:
     """Remake tables of a run folder (and its figures), of a saved file of results, or in documents."""
 
-    path: tyro.conf.Positional[Path | None] = None
-    """Run folder with the results of training, or a file that --save has written."""
+    paths: tyro.conf.Positional[tuple[Path, ...]] = ()
+    """Run folder with the results of training, or files that --save has written: several are joined, if their commands
+    differ by seeds or methods alone."""
     save: Path | None = None
-    """File (.jsonl.gz) in which the results of the run folder are saved; at most 50 kB."""
+    """File (.jsonl.gz) in which the results of the run folder, or of joined files, are saved; at most 50 kB."""
     document: tuple[Path, ...] = ()
     """Documents whose tables between `<!-- table: NAME -->` and `<!-- end -->` are made again from the file
     NAME.jsonl.gz beside each."""
@@ -67,24 +68,30 @@ class Compare:
 
 def table(command: Table, console: Console) -> None:
     """Remake the tables of a run folder, of a saved file or in documents."""
-    if command.document and command.path is not None:
+    are_saved = all(path.name.endswith(saved_results.SUFFIX) for path in command.paths)
+    if command.document and command.paths:
         raise UserError("table takes a PATH or --document FILE, not both")
     if command.check and not command.document:
         raise UserError("--check compares documents: name them with --document, or leave it out")
-    if command.save is not None and (command.path is None or command.path.name.endswith(saved_results.SUFFIX)):
-        raise UserError("--save keeps the results of a run folder: give its PATH alone, or leave it out")
+    if command.save is not None and len(command.paths) - are_saved < 1:
+        raise UserError("--save keeps the results of a run folder or of several saved files: give its PATH")
     if command.document:
         for document in command.document:
             console.print(saved_results.update_document(document, command.check))
-    elif command.path is None:
+    elif not command.paths:
         raise UserError("write concord table RUN, or table --document FILE")
-    elif command.path.name.endswith(saved_results.SUFFIX):
-        saved = saved_results.read_saved(command.path)
+    elif are_saved:
+        saved = saved_results.join_saved(command.paths)
         for one in saved.tables():
             console.print(one.for_terminal(console.width), crop=False)
         console.print(saved.source())
+        if command.save is not None:
+            saved_results.write_saved(saved, command.save)
+            console.print(f"wrote {command.save}")
+    elif len(command.paths) > 1:
+        raise UserError("table joins saved files alone: keep each run folder with --save first")
     else:
-        _show_run(command.path, command, console)
+        _show_run(command.paths[0], command, console)
 
 
 def _show_run(path: Path, command: Table, console: Console) -> None:

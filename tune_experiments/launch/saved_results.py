@@ -1,6 +1,7 @@
 """Results that are saved in the repository, and tables in documents that are made from them.
 
     python -m tune_experiments table RUN --save docs/results/NAME.jsonl.gz
+    python -m tune_experiments table PART.jsonl.gz PART.jsonl.gz --save docs/results/NAME.jsonl.gz
     python -m tune_experiments table --document docs/results/*.md [--check]
 
 The first line of a saved file says where its rows come from (`SavedRun`). All other lines are those of results.jsonl.
@@ -12,22 +13,24 @@ import gzip
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.results.main_comparison import BEFORE, MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import RANGES, PaperTable
 from tune_experiments.run.manifest import without_run_folder
 from tune_experiments.run.run_folder import changed_flags, describe_models, with_run_notes
 
+T = TypeVar("T")
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
 _BLOCK = re.compile(r"(<!-- table: ([\w.-]+)((?:; \w+(?: [\w.-]+)+)*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -83,24 +86,32 @@ def save(
     """
     from tune_experiments.run.run_folder import with_announcement_times
 
-    check_save_path(path)
-    if path.exists() and (there := read_saved(path).experiment) != experiment.entry_point:
-        raise UserError(f"{path} has results of {there}: name another file with --save")
-    if experiment.entry_point not in known_experiments():
-        raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are saved")
     gits = (session["git"] or {"commit": None, "dirty": False} for session in sessions)
     commands = (shlex.split(without_run_folder(session["command"])) for session in sessions)
-    head = {
-        "experiment": experiment.entry_point,
-        "commits": list(dict.fromkeys(f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}" for git in gits)),
-        "commands": list(dict.fromkeys(shlex.join(["python", *words]) for _, *words in commands)),
-        "seeds": sorted({line.seed for line in results if line.seed is not None}),
-        "comparisons": [asdict(one) for one in with_announcement_times(experiment.main_comparisons(config), sessions)],
-    }
-    head |= {"models": models} if (models := describe_models(sessions)) else {}
-    head |= {"changed": changed} if (changed := changed_flags(sessions)) else {}
-    head |= {"untested": list(untested)} if untested else {}
-    text = "".join(json.dumps(row) + "\n" for row in (head, *map(asdict, results)))
+    saved = SavedRun(
+        experiment.entry_point,
+        tuple(dict.fromkeys(f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}" for git in gits)),
+        tuple(dict.fromkeys(shlex.join(["python", *words]) for _, *words in commands)),
+        tuple(sorted({line.seed for line in results if line.seed is not None})),
+        tuple(with_announcement_times(experiment.main_comparisons(config), sessions)),
+        tuple(describe_models(sessions)),
+        tuple(changed_flags(sessions)),
+        tuple(untested),
+        tuple(results),
+    )
+    write_saved(saved, path)
+
+
+def write_saved(saved: SavedRun, path: Path) -> None:
+    """Write a saved file; raises UserError as `save` does."""
+    check_save_path(path)
+    if path.exists() and (there := read_saved(path).experiment) != saved.experiment:
+        raise UserError(f"{path} has results of {there}: name another file with --save")
+    if saved.experiment not in known_experiments():
+        raise UserError(f"{saved.experiment} is from outside Concord; only tables of its own scripts are saved")
+    head = asdict(replace(saved, results=()))
+    head = {name: value for name, value in head.items() if value or name in ("commands", "seeds", "comparisons")}
+    text = "".join(json.dumps(row) + "\n" for row in (head, *map(asdict, saved.results)))
     packed = gzip.compress(text.encode(), mtime=0)
     if len(packed) > MAX_BYTES:
         raise UserError(
@@ -109,6 +120,70 @@ def save(
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, packed)
+
+
+def join_saved(paths: Sequence[Path]) -> SavedRun:
+    """One run from saved files of one command with different seeds or methods, such as those of several machines.
+
+    A comparison counts as named before the run only where each file says so. Raises UserError where the commands
+    differ in anything else, or a trial or another baseline is in two files.
+    """
+    runs = [read_saved(path) for path in paths]
+    first = runs[0]
+    for path, run in zip(paths, runs, strict=True):
+        if run.experiment != first.experiment or _settings(run) != _settings(first):
+            raise UserError(
+                f"{paths[0]} and {path} cannot be joined: give files of one command, with other --seeds or --methods"
+            )
+    lines = tuple(dict.fromkeys(line for run in runs for line in run.results))  # a baseline without seed once
+    trials = [
+        trial for run in runs for trial in {(line.method, line.seed) for line in run.results} if trial[1] is not None
+    ]
+    tests = {
+        (line.table, line.method, line.world, line.split, line.seed, line.metric, line.condition) for line in lines
+    }
+    if len(set(trials)) < len(trials) or len(tests) < len(lines):
+        raise UserError(
+            f"{', '.join(map(str, paths))} cannot be joined, because two have results of one method and seed, or "
+            "differ in a baseline: leave one out"
+        )
+    return SavedRun(
+        first.experiment,
+        _union(run.commits for run in runs),
+        _union(run.commands for run in runs),
+        tuple(sorted({seed for run in runs for seed in run.seeds})),
+        _joined([one for run in runs for one in run.comparisons]),
+        _union(run.models for run in runs),
+        _union(run.changed for run in runs),
+        _union(run.untested for run in runs),
+        lines,
+    )
+
+
+def _settings(run: SavedRun) -> set[tuple[str, ...]]:
+    """Words of the run's commands without what may differ between joined runs."""
+    found = set()
+    for command in run.commands:
+        words, leaves = list[str](), False
+        for word in shlex.split(command):
+            leaves = word in ("--seeds", "--methods") or (leaves and not word.startswith("--"))
+            words += [] if leaves else [word]
+        found.add(tuple(words))
+    return found
+
+
+def _union(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(one for part in parts for one in part))
+
+
+def _joined(comparisons: Sequence[MainComparison]) -> tuple[MainComparison, ...]:
+    """Each comparison once, by the file that named it latest."""
+    times = defaultdict[MainComparison, list[str]](list)
+    for one in comparisons:
+        times[replace(one, named="")].append(one.named)
+    return tuple(
+        replace(one, named=next((time for time in named if time != BEFORE), BEFORE)) for one, named in times.items()
+    )
 
 
 def check_save_path(path: Path) -> None:

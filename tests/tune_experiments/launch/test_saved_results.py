@@ -1,6 +1,7 @@
 """Results that are kept in the repository: small, complete, and the only source of the tables in documents."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tune_experiments.launch import saved_results
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results import rows
 from tune_experiments.results.intervals import WILSON
+from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED
 from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import ANNOUNCED, CHANGED, MODELS, RunFolder
 
@@ -167,6 +169,43 @@ def test_a_marker_that_chooses_what_is_not_there_is_refused(file, capsys, choice
     document.write_text(f"<!-- table: game; {choice} -->\n<!-- end -->\n")
     assert main(["table", "--document", str(document)]) != 0
     assert choice in capsys.readouterr().err
+
+
+def part(file, name, seeds, flags="", value=0.5, named=BEFORE):
+    """A saved file with other seeds, of a command with these flags, and with this value of a baseline."""
+    whole = saved_results.read_saved(file)
+    found = [replace(one, seed=seed) for one in whole.results if one.seed == 0 for seed in seeds]
+    saved = replace(
+        whole,
+        commands=(f"{whole.commands[0]} --seeds {' '.join(map(str, seeds))}{flags}",),
+        seeds=seeds,
+        comparisons=tuple(replace(one, named=named) for one in whole.comparisons),
+        results=(*found, replace(found[0], method="random", seed=None, value=value)),
+    )
+    saved_results.write_saved(saved, file.parent / name)
+    return str(file.parent / name)
+
+
+def test_files_of_other_seeds_are_joined_to_one_with_the_intervals_of_all_seeds(file, capsys):
+    parts = [part(file, "a.jsonl.gz", (0, 1)), part(file, "b.jsonl.gz", (2, 3, 4), named=NOT_RECORDED)]
+    joined = file.parent / "c.jsonl.gz"
+    assert main(["table", *parts, "--save", str(joined)]) == 0
+    held = saved_results.read_saved(joined)
+    assert held.seeds == (0, 1, 2, 3, 4)
+    assert len(held.commands) == 2
+    assert [one.seed for one in held.results if one.method == "sync"] == [0, 1, 2, 3, 4]
+    assert len([one for one in held.results if one.method == "random"]) == 1
+    assert [one.named for one in held.comparisons] == [NOT_RECORDED]
+
+
+@pytest.mark.parametrize(
+    "other", [{"seeds": (1, 2)}, {"seeds": (2,), "flags": " --n 3"}, {"seeds": (2,), "value": 0.4}]
+)
+def test_files_that_share_a_trial_or_differ_in_more_than_their_seeds_are_not_joined(file, other, capsys):
+    paths = [part(file, "a.jsonl.gz", (0, 1)), part(file, "b.jsonl.gz", **other)]
+    assert main(["table", *paths, "--save", str(file.parent / "c.jsonl.gz")]) == 2
+    assert_contract(capsys.readouterr().err.removeprefix("error: ").strip(), "b.jsonl.gz", "joined")
+    assert not (file.parent / "c.jsonl.gz").exists()
 
 
 @pytest.mark.parametrize("words", [["kept.jsonl.gz"], ["--document", "results.md"]])
