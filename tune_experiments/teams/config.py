@@ -40,6 +40,8 @@ DIVIDED_METHOD = "endi_dis"
 CORDIAL = "_cordial"
 """Suffix of the methods with CORDIAL."""
 Q_METHODS = ("qmix", "vdn")
+SETS_ITSELF = "the environment sets it itself, leave it out"
+"""What to do with a flag that a class of `World` does not read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +174,7 @@ class Config(
             found["learner.value_loss_at"] = "it is decisions, leave it out"
             found |= dict.fromkeys(("language.team.messages", "language.team.situation"), "leave it out")
         if find_entry_point(self.env):
-            found |= dict.fromkeys((*texts, "agents_leave"), "the environment sets it itself, leave it out")
+            found |= dict.fromkeys((*texts, "agents_leave"), SETS_ITSELF)
         return found
 
     def arguments(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from rl_models.text.token_states import ModelTokens
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED
 from tune_experiments.experiment.on_device import build_on_device
-from tune_experiments.teams.config import DIVIDED_METHOD, LANGUAGE_METHODS, Config
+from tune_experiments.teams.config import DIVIDED_METHOD, LANGUAGE_METHODS, SETS_ITSELF, Config
 from tune_experiments.teams.environment_names import unnamed_callable
 
 _ALL_CHARACTERS = 2**20
@@ -113,7 +113,7 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
     for name in ("max_words", "max_sentences"):
         if getattr(config, name) != getattr(Config, name):
             flag = name.replace("_", "-")
-            raise UserError(f"--{flag} has no effect on {config.env}: the environment sets it itself, leave it out")
+            raise UserError(f"--{flag} has no effect on {config.env}: {SETS_ITSELF}")
     own = cls if find_entry_point(config.env) else guarded(cls)
     try:
         world = with_agent_index(own)(num_worlds, first_world, **arguments, **place)
