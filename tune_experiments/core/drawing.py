@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from tune_experiments.core.errors import UserError, first_line
+from rl_models.errors import first_line
+from tune_experiments.core.errors import UserError
 
 T = TypeVar("T")
 
