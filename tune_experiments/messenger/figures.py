@@ -49,8 +49,11 @@ def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
         return write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
 
     def draw_failure(method: str, policy: LoadedPolicy) -> Iterator[Path]:
-        if (failed := failed_episode(policy, SEED)) is not None:
-            yield write_gif(_frames(policy, SEED, failed), out / f"videos/{method}_failed.gif", _FRAME_SECONDS)
+        path = out / f"videos/{method}_failed.gif"
+        if (failed := failed_episode(policy, SEED)) is None:
+            path.unlink(missing_ok=True)
+        else:
+            yield write_gif(_frames(policy, SEED, failed), path, _FRAME_SECONDS)
 
     def draw_looks(method: str, policy: LoadedPolicy) -> Iterator[Path]:
         if method != "game_id":

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from tune_experiments.core.config_json import DataclassInstance, config_to_json
 from tune_experiments.core.config_path import flags_between
-from tune_experiments.core.drawing import attempt, describe_drawings
+from tune_experiments.core.drawing import attempt, describe_drawings, with_older
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
@@ -197,7 +197,7 @@ class Search:
             for line in _verdict(method, ranked, len(self._get_settings(method)), objective, script, out / "trials"):
                 console.print(line)
         drawn = attempt("figure of the search", lambda: draw_scores(out / "plots", ranking, objective))
-        for line in describe_drawings(list(drawn)):
+        for line in describe_drawings(with_older(drawn, out / "plots")):
             console.print(line)
         write_hparams(out, ranking, objective)
         console.print(f"wrote {out / 'search.md'}; curves and HParams: tensorboard --logdir {out}")
