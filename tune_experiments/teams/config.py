@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
-from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread, fields_but, fields_of_others
+from rl_models.configuration import MAY_CHANGE, MAY_TURN_ON, UnitInterval, Unread, fields_but, fields_of_others
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
@@ -110,7 +110,7 @@ class Config(
     custom one."""
     env_arguments: str = "{}"
     """Keyword arguments of the environment as a JSON object, such as '{"max_cycles": 50}'."""
-    agents_leave: bool = False
+    agents_leave: bool = field(default=False, metadata=MAY_TURN_ON)
     """Whether agents can leave before an episode ends; set automatically if random play before the run shows one that
     does."""
     max_episode_steps: NonNegativeInt = 0
