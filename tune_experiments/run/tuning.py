@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs.wrappers import hangs
+from rl_models.errors import first_line
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import chosen_device, refusing_gpu, release_memory
-from tune_experiments.core.errors import close_broken_pipes, first_line
+from tune_experiments.core.errors import close_broken_pipes
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
