@@ -73,6 +73,7 @@ def test_they_are_tested_in_whole_episodes_without_a_planner_under_every_experim
     assert set(trial.validate(team)) >= {"soups", "reward"}
 
 
+@pytest.mark.long
 def test_weights_are_chosen_by_other_episodes_than_the_one_of_the_likeliest_actions():
     loaded = load_policy("pretrained/sama_cramped_room")
     config = dataclasses.replace(loaded.config, test_episodes=8, valid_episodes=1)
