@@ -25,6 +25,8 @@ OF_OTHER_INTERPRETERS = ("benchmarks.trainers.jaxmarl", "examples.trainers", "be
 STANDS_FOR = {"R": "-1", "LIBRARY": "concord", "PART": "furnmove"}
 """Placeholders of the documents whose values must be of a kind."""
 READ: set[tuple] = set()
+MANY = ("docs/results/", "tune_experiments")
+"""What shows more commands than are read in a second."""
 SHOWS = {path.relative_to(ROOT).as_posix(): [path] for path in PAGES}
 SHOWS |= {folder: [path for path in MODULES if path.is_relative_to(ROOT / folder)] for folder in FOLDERS}
 """A page, or a package, which has few commands in many files: what is read in one test -> its files."""
@@ -40,7 +42,7 @@ def stop(*_, **__):
 
 @pytest.mark.parametrize(
     "shown",
-    [pytest.param(name, marks=[pytest.mark.long] if name.startswith("docs/results/") else []) for name in SHOWS],
+    [pytest.param(name, marks=[pytest.mark.long] if name.startswith(MANY) else []) for name in SHOWS],
 )
 def test_its_commands_are_read(shown):
     commands = [command for path in SHOWS[shown] for command in commands_of(path)]

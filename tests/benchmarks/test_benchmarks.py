@@ -12,8 +12,8 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.teams.constant_team import constant_team
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.rl_models.training.small import begun
 
 
 @pytest.fixture
@@ -35,8 +35,7 @@ def test_overhead_is_loop_over_bare_within_each_turn():
 def test_a_loop_and_its_bare_passes_take_turns(game):
     world, policy = game
     objective = Impala()
-    collector = Collector(world, policy, 5, objective.needs_values)
-    collector.reset(0)
+    collector = begun(world, policy, 5, objective.needs_values, seed=0)
     learner = Learner(policy, objective, OptimiserSettings())
     times = time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, turns=2)
     assert times.agent_steps == 4 * 5 * world.num_agents
@@ -48,9 +47,7 @@ def test_a_loop_and_its_bare_passes_take_turns(game):
 @pytest.mark.parametrize(("objective", "forward_passes"), [(Impala(), 1), (Ppo(num_epochs=2, num_minibatches=2), 4)])
 def test_bare_passes_are_the_objectives_own(game, objective, forward_passes):
     world, policy = game
-    collector = Collector(world, policy, 5, objective.needs_values)
-    collector.reset(0)
-    fragment = collector.collect()
+    fragment = begun(world, policy, 5, objective.needs_values, seed=0).collect()
     before = {name: value.clone() for name, value in policy.state_dict().items()}
     shapes = []
     policy.register_forward_pre_hook(lambda _, arguments: shapes.append(tuple(arguments[2].shape)))

@@ -13,11 +13,11 @@ from examples.talking_network import TalkingConfig, talking_team
 from rl_envs import make
 from rl_envs.testing import check_registered
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.batch import forward, to_batch
+from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.schedule import Schedule
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.rl_models.training.small import begun, ratio_error
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError
@@ -52,11 +52,7 @@ def team(components=3):
 
 def test_the_network_computes_the_same_while_acting_and_learning():
     policy = team()
-    collector = Collector(Corridor(5), policy, 12)
-    collector.reset(3)
-    batch = to_batch(collector.collect())
-    again = forward(policy, batch).policy.first_steps(12).log_prob(batch["actions"])
-    torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
+    assert ratio_error(Ppo(), policy, begun(Corridor(5), policy, 12).collect()) < 1e-5
 
 
 @pytest.mark.parametrize("components", [1, 3])
@@ -66,8 +62,7 @@ def test_every_weight_learns(components):
     )
     policy = team(components)
     before = {name: value.clone() for name, value in policy.state_dict().items()}
-    collector = Collector(Corridor(16), policy, 10)
-    collector.reset(0)
+    collector = begun(Corridor(16), policy, 10, seed=0)
     Learner(policy, objective, OptimiserSettings(learning_rate=Schedule.constant(0.01))).update([collector.collect()])
     assert [name for name, value in policy.state_dict().items() if torch.equal(value, before[name])] == []
 

@@ -64,6 +64,12 @@ def measured(world, pattern):
     ]
 
 
+def of_setting(path, name):
+    """What a file of statistics says of a setting."""
+    with np.load(path, allow_pickle=False) as file:
+        return {key.removeprefix(f"{name}_"): file[key] for key in file.files if key.startswith(f"{name}_")}
+
+
 def worlds_without_an_engine():
     """One case for each folder of GOLDEN_DIR of a world that is not here."""
     golden = golden_dir()

@@ -1,16 +1,15 @@
-"""Replay of MESSENGER recordings: all episodes of a file side by side, one world each, through the world's public API.
+"""Replay of MESSENGER recordings.
 
 Recordings hold the released rules, count places as (x, y) in their own units, and tell where entities were after each
 step; our world takes the actions that bring them there.
 """
-
-from types import SimpleNamespace
 
 import numpy as np
 
 from rl_envs.messenger.symbols import ENEMY, GOAL, MESSAGE, STAY, STEPS
 from rl_envs.messenger.team_rules import RELEASED
 from rl_envs.messenger.world import Messenger
+from tests.golden.side_by_side import SideBySide
 
 GAME_COLUMNS = {3: (0, 1, 2), 5: (0, 1, 2, 1, 2)}
 TEAM_COLUMNS = (0, 1, 1, 2, 2)
@@ -20,13 +19,13 @@ TOO_EARLY, PICKED_UP, REMOVED, DELIVERED = 8, 16, 32, 64
 ACTION_OF = {step: action for action, step in enumerate(STEPS)}
 
 
-class Replay:
+class Replay(SideBySide):
+    idle = STAY
+
     def __init__(self, path):
-        self.data = dict(np.load(path, allow_pickle=False))
+        super().__init__(path)
         self.stage = int(path.stem[-1])
         self.is_team = self.data["action"].ndim == 2
-        self.first = self.data["ep_start"][:-1].astype(int)
-        self.lengths = np.diff(self.data["ep_start"]).astype(int)
         self.scale = 2 // int(self.data["units_per_cell"])
         self.world = Messenger(
             len(self.first),
@@ -59,29 +58,12 @@ class Replay:
         values = self.data[name][index]
         return self.places(values) if name in ("npc_after", "avatar_after") else values
 
-    def steps(self):
-        """Yield for each time the rows that still play, the indices of their recorded steps, and what happened."""
-        for time in range(self.lengths.max()):
-            rows = np.flatnonzero(self.lengths > time)
-            index = self.first[rows] + time
-            actions = np.full((len(self.first), self.world.num_agents), STAY)
-            actions[rows] = self.of_agents(self.data["action"][index])
-            before = {name: value.copy() for name, value in self.world.state.items()}
-            moves = self.moves(rows, index)
-            chance = {"entity_moves": moves} if self.world.recorded_draws else {}
-            obs, reward, terminated, truncated, info = self.world.step(actions, chance)
-            after = {name: value.copy() for name, value in self.world.state.items()}
-            for kept, final in ((after, "final_state"), (obs, "final_obs")):
-                for name, value in info.get(final, {}).items():
-                    kept[name][info["done_worlds"]] = value
-            yield SimpleNamespace(
-                rows=rows, index=index, actions=actions, moves=moves, before=before, after=after, obs=obs,
-                reward=reward, terminated=terminated, truncated=truncated, info=info,
-            )  # fmt: skip
+    def chance(self, rows, index):
+        moves = self.moves(self.world.state["entity_places"], rows, index)
+        return {"entity_moves": moves} if self.world.recorded_draws else {}
 
-    def moves(self, rows, index):
+    def moves(self, before, rows, index):
         """[B, E] actions that bring the entities to where they were."""
-        before = self.world.state["entity_places"]
         moves = np.full(before.shape[:2], STAY)
         unit = 2 if self.is_team else 1
         apart = (self.recorded("npc_after", index) - before[rows]) // unit

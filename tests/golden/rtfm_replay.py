@@ -1,12 +1,11 @@
-"""Replay of RTFM recordings: all episodes of a file side by side, one world each, through the worlds' public API."""
-
-from types import SimpleNamespace
+"""Replay of RTFM recordings."""
 
 import numpy as np
 
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.words import ELEMENTS, NAME_SETS, TEAMS
 from rl_envs.rtfm.world import Rtfm
+from tests.golden.side_by_side import SideBySide
 
 OURS = NAME_SETS["paper"]
 
@@ -16,11 +15,9 @@ def places(words, ours):
     return np.array([ours.index(str(word)) for word in words])
 
 
-class Replay:
+class Replay(SideBySide):
     def __init__(self, path):
-        self.data = dict(np.load(path, allow_pickle=False))
-        self.first = self.data["ep_start"][:-1].astype(int)
-        self.lengths = np.diff(self.data["ep_start"]).astype(int)
+        super().__init__(path)
         self.size = int(self.data["grid"][0])
         self.is_reading_task = "ep_triple" in self.data
         self.moves = bool((self.data["mon_move"] >= 0).any())
@@ -62,24 +59,6 @@ class Replay:
             self.start() | {"triple": self.data["ep_triple"], "dragon": self.data["ep_right"].astype(int) - 1}
         )
         return world
-
-    def steps(self):
-        """Yield for each time the rows that still play, the indices of their recorded steps, and what happened."""
-        for time in range(self.lengths.max()):
-            rows = np.flatnonzero(self.lengths > time)
-            index = self.first[rows] + time
-            actions = np.zeros((len(self.first), 1), int)
-            actions[rows, 0] = self.data["action"][index]
-            before = self.world.observe()
-            obs, reward, terminated, truncated, info = self.world.step(actions, self.chance(rows, index))
-            after = {name: value.copy() for name, value in self.world.state.items()}
-            for kept, final in ((after, "final_state"), (obs, "final_obs")):
-                for name, value in info.get(final, {}).items():
-                    kept[name][info["done_worlds"]] = value
-            yield SimpleNamespace(
-                rows=rows, index=index, before=before, after=after, obs=obs, reward=reward, terminated=terminated,
-                truncated=truncated, info=info,
-            )  # fmt: skip
 
     def chance(self, rows, index):
         if not self.moves:

@@ -13,7 +13,7 @@ from rl_envs.furnmove.world import FurnMove
 from tests.golden.cases import own_or_golden
 
 RECORDINGS = own_or_golden("traj_n*.npz")
-BOTH = pytest.mark.parametrize("arrays", ["numpy", "torch"])
+BOTH = pytest.mark.parametrize("arrays", ["numpy", pytest.param("torch", marks=pytest.mark.long)])
 
 
 def room_of(data):

@@ -7,16 +7,11 @@ from scipy.stats import chi2
 from rl_envs.messenger.movements import DRAWS, Walk
 from rl_envs.messenger.stages import SINGLE_PACE, TEAM_PACE
 from rl_envs.messenger.symbols import UNKNOWN
-from tests.golden.cases import measured
+from tests.golden.cases import measured, of_setting
 from tests.golden.messenger_play import first_episodes, setting
 
 STANDARD_ERRORS = 3
 LARGEST = 20_000
-
-
-def of_setting(path, name):
-    with np.load(path, allow_pickle=False) as file:
-        return {key.removeprefix(f"{name}_"): file[key] for key in file.files if key.startswith(f"{name}_")}
 
 
 @pytest.mark.parametrize(("path", "name"), measured("messenger", r"(\w+_stage\d(?:_limit\d+)?)_n"))

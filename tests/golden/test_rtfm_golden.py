@@ -30,8 +30,8 @@ def test_every_recorded_step_is_reproduced_exactly(path):
         def same(ours, name, which=slice(None), index=index):
             np.testing.assert_array_equal(ours[which], data[name][index][which], err_msg=name)
 
-        same((step.before["legal"][rows, 0] << np.arange(5)).sum(1), "legal")
-        same(step.before["position"][rows, 0, 0, ::-1], "agent_before")
+        same((step.seen["legal"][rows, 0] << np.arange(5)).sum(1), "legal")
+        same(step.seen["position"][rows, 0, 0, ::-1], "agent_before")
         same(xy(state["agent_cells"][:, 0], size), "agent_after")
         same(state["agent_alive"][:, 0], "agent_alive")
         same(xy(state["monster_cells"], size), "mon_after", sure)

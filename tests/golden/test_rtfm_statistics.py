@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from rl_envs.rtfm.grid import WALKS, make_grid
-from tests.golden.cases import measured
+from tests.golden.cases import measured, of_setting
 from tests.golden.random_play import SETTINGS, first_episodes
 
 STANDARD_ERRORS = 3
@@ -14,11 +14,7 @@ STANDARD_ERRORS = 3
 @pytest.mark.long
 @pytest.mark.parametrize(("path", "setting", "mode"), measured("rtfm", r"(\w+_\d+)_(legal|any)_n"))
 def test_random_play_wins_as_often_and_lasts_as_long(path, setting, mode):
-    recorded = {
-        key.removeprefix(f"{setting}_{mode}_"): value
-        for key, value in np.load(path, allow_pickle=False).items()
-        if key.startswith(f"{setting}_{mode}_")
-    }
+    recorded = of_setting(path, f"{setting}_{mode}")
     wins, lengths = first_episodes(SETTINGS[setting](int(recorded["n"])), mode, seed=2)
     for ours, name, error in ((wins, "win_rate", "win_se"), (lengths, "mean_len", "len_se")):
         allowed = STANDARD_ERRORS * np.hypot(recorded[error], ours.std() / len(ours) ** 0.5)
@@ -27,7 +23,7 @@ def test_random_play_wins_as_often_and_lasts_as_long(path, setting, mode):
 
 @pytest.mark.parametrize(("path", "setting", "mode"), measured("rtfm", r"(\w+_\d+)_(legal|any)_toward"))
 def test_monsters_approach_and_stay_as_often_as_recorded(path, setting, mode):
-    situations = np.load(path, allow_pickle=False)[f"{setting}_{mode}_toward"]
+    situations = of_setting(path, f"{setting}_{mode}")["toward"]
     ours = chances(make_grid(int(setting.rsplit("_")[-1])))
     for column in (4, 5):
         statistic, freedom = 0.0, 0

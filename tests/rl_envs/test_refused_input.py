@@ -5,7 +5,7 @@ import pytest
 
 from rl_envs import make
 from rl_envs.furnmove.room import room_from_drawing
-from rl_envs.furnmove.splits import room_by_name
+from rl_envs.furnmove.splits import RoomStream, room_by_name
 from rl_envs.matrix_game.payoff import value_against_adversary
 from rl_envs.minirts.facts import encode_text
 from rl_envs.minirts.opponents import get_opponent
@@ -37,6 +37,9 @@ ARGUMENTS = [
     ("furnmove-v0", {"observations": ()}, "observations"),
     ("furnmove-v0", {"observations": "frame"}, "observations"),
     ("furnmove-v0", {"observations": ("frame",), "frame_pixels": 50}, "frame_pixels"),
+    ("furnmove-v0", {"arrays": "torch", "observations": ("view", "frame")}, "observations"),
+    ("furnmove-v0", {"arrays": "torch", "num_agents": 6}, "num_agents"),
+    ("furnmove-v0", {"arrays": "torch", "rooms": RoomStream(count=5000)}, "rooms"),
     ("matrix_games-v0", {}, "matrix_game-v0"),
     ("matrix_game-v0", {"game": "chess"}, "chess"),
     ("matrix_game-v0", {"adversary": "weak"}, "adversary"),
@@ -55,6 +58,13 @@ ARGUMENTS = [
     ("overcooked-v0", {"actions": "keys"}, "actions.*keys"),
     ("overcooked-v0", {"actions": ("any", "adjacent")}, "actions.*adjacent"),
     ("overcooked-v0", {"actions": ("any",)}, "actions"),
+    ("overcooked-v0", {"layout": "counter_circuit"}, "counter_circuit"),
+    ("overcooked-v0", {"layout": ["XXX", "X1X"]}, "2 rows of 3"),
+    ("overcooked-v0", {"layout": ["XXPX", "X12", "XXXX"]}, "row 1"),
+    ("overcooked-v0", {"layout": ["XXPX", "X1TX", "X2XX", "XXXX"]}, "row 1.*'T'"),
+    ("overcooked-v0", {"layout": ["XXPX", "X11X", "XXXX"]}, "1.*2"),
+    ("overcooked-v0", {"layout": ["XXXX", "X12X", "XXXX"]}, "pot"),
+    ("overcooked-v0", {"layout": ["XXPX", "X12 ", "XXXX"]}, "floor"),
     ("overcooked-v0", {"observations": ("pixels",)}, "observations"),
     ("overcooked-v0", {"max_episode_steps": 0}, "max_episode_steps"),
     ("overcooked-v0", {"shaping_steps": 0}, "shaping_steps"),
@@ -148,6 +158,7 @@ CALLS = {
     "distances of one length": (lambda: learned(np.zeros((2, 5), int), np.zeros((2, 4), int)), "learned_key"),
     "distances without a row a world": (lambda: learned(np.zeros(10, int), np.zeros(10, int)), "learned_key"),
     "a word of MiniRTS": (lambda: encode_text("build castle", 5), "castle"),
+    "no place to move a television": (lambda: make("furnmove-v0", rooms=[TIGHT]).reset(0), "tight"),
     "no place for a television": (lambda: make("furnlift-v0", rooms=[TIGHT]).reset(0), "start"),
     "a room of iTHOR": (lambda: room_by_name("ithor_FloorPlan300"), "ithor_FloorPlan201-230"),
     "no distribution": (lambda: value_against_adversary(np.ones((3, 3))), "joint policy"),

@@ -8,19 +8,23 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.algorithms.qmix import Qmix
+from rl_models.algorithms.replay import Replay
 from rl_models.algorithms.role_objectives import role_objective
 from rl_models.batch import to_batch
+from rl_models.heads.mixture_heads import SyncHead
 from rl_models.llm.llm_config import LanguageModelSettings, SmallModelSettings
 from rl_models.llm.model_cache import small_model
 from rl_models.llm.scoring import build_trie
 from rl_models.llm.tokens import load_tokenizer
-from rl_models.networks.network_config import TextReaderConfig
+from rl_models.networks.network_config import GridCnnConfig, TextReaderConfig
 from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.networks.text_readers import TextReader, WordTable
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.networks.visual import FrameConvolutions
+from rl_models.policy import Features
 from rl_models.rllib.workers import Workers
 from rl_models.teams.constant_team import constant_team
+from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.teams.llm_team import adapted_model
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.text.edit_distance import TextIndex
@@ -28,6 +32,7 @@ from rl_models.text.words import Vocabulary
 from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import FrozenBuild, matching, transfer_weights
 from tests.rl_models.algorithms import small_qmix
+from tests.rl_models.algorithms.test_replay import filled
 from tests.rl_models.networks import small, small_endi
 from tests.rl_models.training.small import begun, collector
 
@@ -76,6 +81,12 @@ REFUSED = {
         lambda: TextReader(TextReaderConfig("emma"), {"manual": 1}, WordTable(50, 8), query=5),
         "--max-sentences",
     ),
+    "SYNC of silent agents": (
+        lambda: SyncHead(4, 3, 2, 2, 4)(Features(torch.zeros(1, 1, 2, 4), {})),
+        "messages",
+    ),
+    "a grid too small": (lambda: grid_cnn_team(GridCnnConfig(), 2, (26, 2, 5), 6), "2 x 5"),
+    "a checkpoint of a larger replay": (lambda: Replay(3).load(filled((0, 4)).tensors()), "capacity"),
     "frames too small": (lambda: FrameConvolutions((4,) * 5, 20), "20 x 20"),
     "too many convolutions": (lambda: FrameConvolutions((4,) * 6, 84), "6"),
     "no convolution": (lambda: FrameConvolutions((), 84), "0"),

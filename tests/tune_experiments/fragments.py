@@ -1,7 +1,9 @@
 """What the untrained team of a trial plays first, and what it is after updates from its own play."""
 
-from rl_models.training.collector import Collector
+import numpy as np
+
 from rl_models.training.loop import Learner
+from tests.rl_models.training.small import begun
 
 
 def play(trial, worlds=4, length=10):
@@ -11,9 +13,22 @@ def play(trial, worlds=4, length=10):
 
 
 def update(trial, worlds=4, length=3):
-    """The policy after its first update, and what the learner says of it."""
+    """The policy after its first update, whose loss is a number, and what the learner says of it."""
     policy, fragment = play(trial, worlds, length)
-    return policy, Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    return policy, _update(trial, policy, fragment)
+
+
+def _update(trial, policy, fragment):
+    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert np.isfinite(float(told["loss/total"]))
+    return told
+
+
+def unmoved(trial, policy, fragment):
+    """Names of the weights that an update by a fragment leaves as they are; its loss is a number."""
+    before = {name: weights.clone() for name, weights in policy.named_parameters()}
+    _update(trial, policy, fragment)
+    return [name for name, weights in policy.named_parameters() if weights.equal(before[name])]
 
 
 def learn(trial, updates, worlds, length):
@@ -28,6 +43,4 @@ def learn(trial, updates, worlds, length):
 def begin(trial, worlds, length):
     """The policy with its initial weights, and its collector."""
     world, policy = trial.make_world(num_worlds=worlds, first_world=0), trial.build_policy()
-    collector = Collector(world, policy, length, trial.objective.needs_values)
-    collector.reset(0)
-    return policy, collector
+    return policy, begun(world, policy, length, trial.objective.needs_values, seed=0)

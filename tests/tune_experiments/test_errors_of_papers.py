@@ -92,6 +92,7 @@ def test_a_setting_that_no_run_can_have(script, row):
 
 CHECKS = [
     ("overcooked_selfplay", {"methods": ("cole",), "cole.generations": 5}, ("--cole.generations", 4, 5)),
+    ("verco_salad", {"team.language.chat_template": True}, ("chat-template",)),
     ("verco_salad", {"replay": "/nowhere", "teacher": "endpoint"}, ("--replay", "/nowhere")),
     ("verco_salad", {"methods": ("api",)}, ("OPENAI_API_KEY", "--replay")),
     ("verco_salad", {"teacher": "endpoint"}, ("OPENAI_API_KEY", "--replay")),

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from rl_envs import make
-from rl_envs.furnmove import prepared_starts
-from rl_envs.furnmove.splits import RoomStream
 from tests.emulated_device import DEVICE, EmulatedCapture, emulated_device
 from tests.rl_envs.both_libraries import at_random, both, same, same_step
 from tests.rl_envs.furnmove.scenes import ROOMS
+from tests.rl_envs.test_array_libraries import few_ahead  # noqa: F401 (used by every test here)
 
+pytestmark = pytest.mark.usefixtures("few_ahead")
 PASS = 3
 
 
@@ -22,19 +22,6 @@ def test_a_state_without_a_clock_can_be_restored():
     same(*(each.restore(state) for each in worlds))
     choose = at_random(worlds[0])
     assert sum(same_step(worlds, choose()) for _ in range(7)) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("observations", {"observations": ("view", "frame")}),
-        ("num_agents", {"num_agents": 6}),
-        ("rooms", {"rooms": RoomStream(count=5000)}),
-    ],
-)
-def test_what_torch_does_not_offer_is_refused(name, arguments):
-    with pytest.raises(ValueError, match=name):
-        make("furnmove-v0", arrays="torch", **arguments)
 
 
 class Replayed:
@@ -60,12 +47,6 @@ class Replayed:
             self.plain.step(np.full((1, 1), PASS))
             for name in ("tv", "stand", "agent_cells"):
                 assert np.array_equal(self.plain.state[name], self.world.state[name].cpu())
-
-
-@pytest.fixture(autouse=True)
-def few_ahead(monkeypatch):
-    """A step that is not captured prepares few others."""
-    monkeypatch.setattr(prepared_starts, "STEPS_AHEAD", 2)
 
 
 def test_replays_and_plain_steps_may_take_turns():

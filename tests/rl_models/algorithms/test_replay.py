@@ -113,11 +113,6 @@ def test_what_is_kept_in_a_checkpoint_goes_on_as_if_nothing_had_happened(batches
     assert contents(one) == contents(other)
 
 
-def test_a_checkpoint_of_a_larger_replay_is_refused():
-    with pytest.raises(ValueError, match="capacity"):
-        Replay(3).load(filled((0, 4)).tensors())
-
-
 @pytest.mark.parametrize("first", [[(0, 4)], [(0, 4), (4, 2)]], ids=["just full", "overwritten"])
 def test_a_full_replay_goes_on_in_a_larger_one_with_its_oldest_first(first):
     small, large = filled(*first, capacity=4), Replay(6)

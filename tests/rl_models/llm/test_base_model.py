@@ -55,11 +55,6 @@ def test_a_model_without_a_chat_template_is_refused_with_the_flag(checkpoint):
         adapted_model(LanguageModelSettings(model=str(checkpoint), chat_template=True))
 
 
-def test_a_folder_means_the_same_wherever_a_run_goes_on(checkpoint, monkeypatch):
-    monkeypatch.chdir(checkpoint.parent)
-    assert LanguageModelSettings(model=checkpoint.name).model == str(checkpoint)
-
-
 def test_a_wrong_name_is_one_clear_sentence(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(LanguageModelError, match="nobody/has-this") as caught:

@@ -17,6 +17,8 @@ from rl_models.llm.small_model import train_tokenizer
 from rl_models.llm.tokens import Tokens
 
 PHRASES = ("pick up the tomato", "chop the onion", "chop")
+SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+SIZES |= {"num_key_value_heads": 2}
 TEMPLATE = "{% for one in messages %}[{{ one['role'] }}]{{ one['content'] }}{% endfor %}"
 
 
@@ -27,8 +29,7 @@ def folder(tmp_path_factory):
     tokenizer = train_tokenizer(["pick up the tomato", "chop the onion", "[system][user][assistant]"], 320)
     tokenizer.chat_template = TEMPLATE
     torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
-    model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), num_key_value_heads=2, **sizes))
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **SIZES))
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.3)
     model.save_pretrained(path)
@@ -46,8 +47,7 @@ QUESTIONS = [(conversation(text), PHRASES[: 2 + number]) for number, text in enu
 @torch.no_grad()
 def test_prompts_with_a_shared_prefix_score_as_without():
     torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
-    model = LlamaForCausalLM(LlamaConfig(vocab_size=300, num_key_value_heads=2, **sizes)).eval()
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=300, **SIZES)).eval()
     prefix = tuple(range(20))
     prompts, candidates = [(*prefix, 7, 8), (*prefix, 9), (*prefix, 1, 2, 3)], [((1, 2), (1, 3)), ((4,),), ((5, 6),)]
     shared = SharedPrefix(prefix)
@@ -91,10 +91,9 @@ def test_a_question_is_scored_once_and_new_ones_together(folder, monkeypatch):
 def test_phrases_beyond_a_window_of_attention_are_scored_by_the_models_own_mask(folder, tmp_path, monkeypatch):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     window = len(Tokens(tokenizer, 512).conversation([(one.role, one.content) for one in QUESTIONS[0][0]]))
-    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
-    MistralForCausalLM(
-        MistralConfig(vocab_size=len(tokenizer), num_key_value_heads=2, sliding_window=window, **sizes)
-    ).save_pretrained(tmp_path)
+    MistralForCausalLM(MistralConfig(vocab_size=len(tokenizer), sliding_window=window, **SIZES)).save_pretrained(
+        tmp_path
+    )
     tokenizer.save_pretrained(tmp_path)
     monkeypatch.setattr(phrase_scorer, "score_trie", None)
     assert len(PhraseScorer(str(tmp_path), "sum")(QUESTIONS[:1])) == 1

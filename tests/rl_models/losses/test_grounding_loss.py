@@ -1,10 +1,10 @@
-"""The grounding loss in an objective: it is not computed at weight 0, and its gradient reaches all parts that read."""
+"""The grounding losses in an objective; the movement contrast itself: `test_movement_grounding.py`."""
 
 import pytest
 import torch
 
-from rl_models.losses import grounding
 from rl_models.losses.grounding import GroundingLoss
+from rl_models.losses.movement_grounding import MovementGroundingLoss
 from rl_models.schedule import Progress, Schedule
 from tests.rl_models.networks.small import run
 from tests.rl_models.networks.small_emma import observations, team
@@ -22,23 +22,28 @@ def loss_of(policy, weight=1.0, agents=1, **arguments):
     return GroundingLoss(Schedule.constant(weight))(run(policy, obs), batch, Progress())
 
 
-def test_at_weight_0_nothing_is_computed(monkeypatch):
-    policy = team("paper")
-    monkeypatch.setattr(grounding, "match", lambda *_: pytest.fail("it was computed"))
-    loss, statistics = loss_of(policy, weight=0.0)
-    assert loss.item() == 0
-    assert statistics == {"schedule/grounding": 0.0}
-    with pytest.raises(pytest.fail.Exception, match="it was computed"):
-        loss_of(policy, weight=0.1)
+def moving():
+    """Observations in which sprites move."""
+    return observations(time=4, seed=3), {"reward": torch.zeros(2, 4, 1)}
 
 
-def test_the_weight_multiplies_the_loss_and_the_plain_number_is_logged():
-    policy = team("paper")
-    whole, statistics = loss_of(policy)
-    half, again = loss_of(policy, weight=0.5)
-    torch.testing.assert_close(half, 0.5 * whole)
-    torch.testing.assert_close(again["loss/grounding"], statistics["loss/grounding"])
-    assert again["schedule/grounding"] == 0.5
+LOSSES = {
+    "grounding": (GroundingLoss, "paper", episodes),
+    "movement_grounding": (MovementGroundingLoss, "movement", moving),
+}
+EACH = pytest.mark.parametrize("name", LOSSES)
+
+
+@EACH
+def test_the_weight_multiplies_the_loss_whose_plain_number_is_logged_and_0_computes_nothing(name):
+    kind, form, play = LOSSES[name]
+    obs, batch = play()
+    output = run(team(form), obs)
+    found = [kind(Schedule.constant(weight))(output, batch, Progress()) for weight in (1.0, 0.5, 0.0)]
+    torch.testing.assert_close(found[1][0], 0.5 * found[0][0])
+    torch.testing.assert_close(found[1][1][f"loss/{name}"], found[0][0])
+    assert found[1][1][f"schedule/{name}"] == 0.5
+    assert found[2] == (0, {f"schedule/{name}": 0.0})
 
 
 def test_it_is_the_slow_loss_of_all_frames():
@@ -98,11 +103,12 @@ def test_frames_without_sprites_are_left_out():
     assert statistics["grounding/matched"].item() == 1
 
 
-def test_the_observation_after_the_last_step_is_not_matched():
+@EACH
+def test_the_observation_after_the_last_step_is_not_learned_from(name):
     """An objective that thinks of T + 1 observations has T rewards."""
-    policy, (obs, batch) = team("paper"), episodes()
-    batch["reward"] = batch["reward"][:, :2]
-    loss = GroundingLoss(Schedule.constant(1.0))
-    changed = {name: value.clone() for name, value in obs.items()}
-    changed["symbols"][:, 2] = changed["symbols"][:, 2].flip(0)
+    kind, form, play = LOSSES[name]
+    policy, (obs, batch), loss = team(form), play(), kind(Schedule.constant(1.0))
+    batch["reward"] = batch["reward"][:, :-1]
+    changed = {key: value.clone() for key, value in obs.items()}
+    changed["symbols"][:, -1] = changed["symbols"][:, -1].flip(0)
     torch.testing.assert_close(*[loss(run(policy, one), batch, Progress())[0] for one in (obs, changed)])

@@ -12,8 +12,8 @@ from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import Features
+from tests.rl_models.networks.small_tbone import assert_starts_as_the_authors_do, run, views
 from tests.rl_models.networks.small_tbone import central as team
-from tests.rl_models.networks.small_tbone import run, views
 
 PAPER = TboneConfig()
 
@@ -95,11 +95,4 @@ def test_weights_come_from_the_seed_alone_and_start_as_the_authors_do():
     assert torch.equal(before, torch.get_rng_state())
     torch.testing.assert_close(list(one.parameters()), list(other.parameters()), rtol=0, atol=0)
     torch.testing.assert_close(one.policy_head.vectors.weight.norm(dim=1), torch.full((26,), 0.01))
-    convolution = one.network.sight.convolutions[2].weight
-    bound = math.sqrt(2) * math.sqrt(6 / ((32 + 64) * 9))
-    assert 0.98 * bound < convolution.abs().max() <= bound
-    bound = math.sqrt(6 / (512 + 169))
-    assert 0.99 * bound < one.policy_head.joint.weight.abs().max() <= bound
-    biases = [p for name, p in one.named_parameters() if "bias" in name]
-    assert len(biases) > 10
-    assert all(not bias.any() for bias in biases)
+    assert_starts_as_the_authors_do(one, one.network.sight.convolutions[2].weight, one.policy_head.joint.weight)

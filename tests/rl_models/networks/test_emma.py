@@ -44,17 +44,21 @@ def densely(policy, config, obs, member=None):
     return torch.stack(logs).view(*lead, -1), torch.stack(values).view(lead)
 
 
+def run_as_densely(policy, name, obs):
+    """The output of a team, which is that of the dense form, and the two parts of the latter."""
+    output, dense = run(policy, obs), densely(policy, narrow(name), obs)
+    torch.testing.assert_close((output.policy.log_marginals[..., 0, :], output.values), dense, atol=1e-10, rtol=0)
+    return output, dense
+
+
 @pytest.mark.parametrize(("agents", "encoder"), [(1, words), (2, words), (2, frozen)])
 @pytest.mark.parametrize("name", NAMES)
 def test_occupied_cells_alone_give_what_all_cells_give_gradients_included(name, agents, encoder):
     policy, obs = team(name, agents, encoder), observations(agents)
-    output = run(policy, obs)
-    logs, values = densely(policy, narrow(name), obs)
-    torch.testing.assert_close(output.policy.log_marginals[..., 0, :], logs, atol=1e-10, rtol=0)
-    torch.testing.assert_close(output.values, values, atol=1e-10, rtol=0)
+    _, dense = run_as_densely(policy, name, obs)
     ours = gradients(policy, obs)
     policy.zero_grad(set_to_none=True)
-    weigh(logs, values).backward()
+    weigh(*dense).backward()
     for parameter, weight in policy.named_parameters():
         wanted = weight.grad.clone()
         if parameter.endswith(("symbols.weight", "words.weight", "movements.weight")):
@@ -87,19 +91,13 @@ def test_only_a_separate_hidden_layer_and_unused_rows_change_its_size():
     assert size(two_avatars) == 1_942_984 + 16_512 - 6 * 256
 
 
-# ----------------------------------------------------------------------------------------- options
-
-
 # ------------------------------------------------------------------------------------------- teams
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_private_networks_share_nothing(name):
     policy, obs = team(name, agents=2, shares_network=False), observations(agents=2)
-    output = run(policy, obs)
-    logs, values = densely(policy, narrow(name), obs)
-    torch.testing.assert_close(output.policy.log_marginals[..., 0, :], logs, atol=1e-10, rtol=0)
-    torch.testing.assert_close(output.values, values, atol=1e-10, rtol=0)
+    output, _ = run_as_densely(policy, name, obs)
     total = output.values[:, :, 1].sum() + output.policy.log_marginals[:, :, 1].square().sum()
     total.backward()
     touched = {name for name, weight in policy.named_parameters() if weight.grad is not None and weight.grad.any()}

@@ -93,5 +93,4 @@ def test_rollout_equals_train(shares_network):
     place = Messenger(6, stage=3, num_agents=2, max_sentences_per_cell=2)
     shown = EmmaSizes(2, len(SYMBOLS), len(AVATARS), SIDE)
     policy = silg_entities_team(NARROW, shown, ACTIONS, (place.sentences, place.sentences), shares_network)
-    collector = begun(place, policy, 12)
-    assert ratio_error(Ppo(joint_ratio=False), policy, collector.collect()) < 1e-5
+    assert ratio_error(Ppo(joint_ratio=False), policy, begun(place, policy, 12).collect()) < 1e-5

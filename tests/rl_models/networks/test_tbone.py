@@ -1,13 +1,11 @@
 """TBONE teams: parameter counts of the paper, any number of agents, used parameters, messages."""
 
-import math
-
 import pytest
 import torch
 
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_models.networks.network_config import TboneConfig
-from tests.rl_models.networks.small_tbone import coordination, run, team, views
+from tests.rl_models.networks.small_tbone import assert_starts_as_the_authors_do, coordination, run, team, views
 
 
 def wide(last, communicates=True):
@@ -86,26 +84,11 @@ def test_agents_with_equal_views_differ_by_their_own_vector_alone():
     torch.testing.assert_close(alike[..., 0], alike[..., 1])
 
 
-def test_sync_needs_agents_that_talk():
-    from rl_models.heads.mixture_heads import SyncHead
-    from rl_models.policy import Features
-
-    with pytest.raises(ValueError, match="messages"):
-        SyncHead(4, 3, 2, 2, 4)(Features(torch.zeros(1, 1, 2, 4), {}))
-
-
 def test_weights_start_as_the_authors_do():
     """Glorot-uniform, convolutions times sqrt(2), zero biases, symbol classifiers of norm 0.01."""
     policy = team(2, 13, wide(256))
     network = policy.network
-    convolution = network.convolutions[2].weight
-    bound = math.sqrt(2) * math.sqrt(6 / ((32 + 64) * 9))
-    assert 0.98 * bound < convolution.abs().max() <= bound
-    bound = math.sqrt(6 / (512 + 2048))
-    assert 0.99 * bound < network.lstm.weight_hh.abs().max() <= bound
+    assert_starts_as_the_authors_do(policy, network.convolutions[2].weight, network.lstm.weight_hh)
     for part in (network.talk, network.reply):
         torch.testing.assert_close(part.classifier.weight.norm(dim=1), torch.full((2,), 0.01))
-    biases = [p for name, p in policy.named_parameters() if "bias" in name]
-    assert len(biases) > 10
-    assert all(not bias.any() for bias in biases)
     assert 0 <= network.agent_vectors.min() < network.agent_vectors.max() < 1

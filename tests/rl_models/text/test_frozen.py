@@ -2,7 +2,6 @@
 
 import shutil
 import socket
-from pathlib import Path
 
 import pytest
 import torch
@@ -184,13 +183,6 @@ def test_a_sentence_that_is_too_long_is_refused(bert, padded_to, sentence, said)
 
 def test_without_a_download_words_are_learned():
     assert resolve_encoder(AUTO) == WORDS
-
-
-def test_folders_mean_the_same_wherever_a_run_goes_on(bert, monkeypatch):
-    monkeypatch.chdir(Path(bert).parent)
-    config = TextEncoderConfig("tiny-bert", folder="encodings")
-    assert (config.name, config.folder) == (bert, f"{Path(bert).parent}/encodings")
-    assert [TextEncoderConfig(name).name for name in (WORDS, AUTO, BERT)] == [WORDS, AUTO, BERT]
 
 
 def test_bert_is_chosen_where_it_is_on_the_machine(bert, monkeypatch):

@@ -202,7 +202,7 @@ def test_a_step_is_captured_and_replayed_on_an_emulated_device(make_world, build
 
 
 @pytest.mark.usefixtures("captured")
-@pytest.mark.parametrize("env", ["overcooked-v0", "furnmove-v0"])
+@pytest.mark.parametrize("env", ["overcooked-v0", pytest.param("furnmove-v0", marks=pytest.mark.long)])
 def test_a_validation_is_captured_and_replayed_on_an_emulated_device(env, monkeypatch):
     monkeypatch.setattr(device_collector, "_STEPS_PREPARED", 3)
     monkeypatch.setattr(prepared_starts, "STEPS_AHEAD", 2)

@@ -1,6 +1,7 @@
 """Factored actions from rollout to loss: a world that is told where to go and what to say at once."""
 
 import numpy as np
+import pytest
 import torch
 
 from rl_models.algorithms.impala import Impala
@@ -33,6 +34,7 @@ def test_acting_equals_training_with_factored_actions_macros_texts_and_deaths():
         assert ratio_error(objective, collector.policy, fragment) < 1e-5
 
 
+@pytest.mark.long
 def test_a_team_learns_where_to_go():
     collector = begun(Errands(32, num_agents=2, gusts=0.0), factored_team(), 8, seed=0)
     untrained = np.mean([collector.collect().steps["reward"].mean() for _ in range(10)][5:])

@@ -16,8 +16,7 @@ def update(precision, epochs=1):
     """Statistics of an update, the team and what it played."""
     policy = team(3)
     learner = Learner(policy, Ppo(num_epochs=epochs, num_minibatches=2), OptimiserSettings(precision=precision))
-    collector = begun(rooms(6), policy, 10, seed=0)
-    fragment = collector.collect()
+    fragment = begun(rooms(6), policy, 10, seed=0).collect()
     return learner.update([fragment]), policy, fragment
 
 

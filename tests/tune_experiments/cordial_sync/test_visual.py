@@ -19,8 +19,7 @@ TINY = dataclasses.replace(SMOKE, workers=dataclasses.replace(SMOKE.workers, wor
 def test_every_family_learns_from_frames(family, agents):
     method = {"sync": "sync_2_cordial"}.get(family, family)
     trial = plan(dataclasses.replace(TINY, num_agents=agents), method, 0)
-    policy, statistics = update(trial, 4, 4)
-    assert np.isfinite(float(statistics["loss/total"]))
+    policy, _ = update(trial, 4, 4)
     assert any(
         (old != new).any() for old, new in zip(trial.build_policy().parameters(), policy.parameters(), strict=True)
     )

@@ -47,7 +47,6 @@ def test_every_row_of_messenger_learns_with_its_own_losses(row):
     trial = MESSENGER.plan(smoke(MESSENGER), row, 0).stages[-1].plan
     assert not trial.objective.joint_ratio
     _, told = update(trial)
-    assert np.isfinite(float(told["loss/total"]))
     assert ("loss/grounding" in told) == row.endswith("_grounding")
     assert ("division/overlap" in told) == row.startswith("endi_")
     assert ("loss/agent_modelling" in told) == (row.startswith("endi_") and row != "endi_sup")
@@ -59,7 +58,6 @@ def test_every_row_of_rtfm_learns_with_its_own_losses(row):
     trial = RTFM.plan(smoke(RTFM), row, 0).stages[-1].plan
     assert not trial.objective.joint_ratio
     _, told = update(trial)
-    assert np.isfinite(float(told["loss/total"]))
     variant = VARIANTS.get(row.removesuffix(ON_MATCHING))
     regulariser = "none" if variant is None else variant.regulariser
     assert [name for name in ("num", "dis", "dis_balance", "kl") if f"loss/{name}" in told] == [

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 
 from rl_models.teams.endi_team import divides
@@ -35,9 +34,8 @@ def test_teams_of_every_size_train_in_every_stage(row, shares_network, agents):
     budgets = [stage.plan.budget_env_steps for stage in stages]
     assert budgets == [settings.budget_env_steps, SMOKE.budget_env_steps]
     for stage in stages:
-        policy, statistics = update(stage.plan, 8)
+        policy, _ = update(stage.plan, 8)
         assert policy.num_agents == agents and hasattr(policy.network, "members") != shares_network
-        assert np.isfinite(float(statistics["loss/total"]))
 
 
 @pytest.mark.parametrize("row", DIVIDED)

@@ -12,6 +12,7 @@ PATHS = {
     "furnmove_sync": {"train_rooms": "mine.json", "test_rooms": ("test", "mine.json")},
     "furnlift": {"train_rooms": "mine.json"},
     "messenger_emma": {"texts": "mine", "encoder.name": "mine", "encoder.folder": "mine"},
+    "train": {"language.team.language.model": "mine"},
     "sama_overcooked": {"model.name": "mine", "model.folder": "mine", "planner": "scored"},
     "verco_salad": {"model": "mine", "team.adapters": "mine"},
 }

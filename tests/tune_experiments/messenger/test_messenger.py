@@ -44,7 +44,6 @@ def small(preset, **changes):
 @pytest.mark.parametrize("row", ROWS)
 def test_every_row_learns_in_every_stage(row, stage):
     _, told = update(plan(SMOKE, row, 0).stages[stage - 1].plan)
-    assert np.isfinite(float(told["loss/total"]))
     assert ("loss/grounding" in told) == row.endswith("_grounding")
     assert ("loss/movement_grounding" in told) == row.startswith("emma_movement")
 
@@ -226,7 +225,6 @@ def test_a_frozen_encoder_from_a_local_folder_learns_and_is_tested(tmp_path):
     encoder = TextEncoderConfig(save_bert(tmp_path / "bert", positions=64), folder=str(tmp_path / "encodings"))
     config = dataclasses.replace(SMOKE, encoder=encoder, max_sentences_per_cell=1, stages=(1,))
     trial = plan(config, "emma_grounding", 0).stages[0].plan
-    policy, told = update(trial)
-    assert np.isfinite(float(told["loss/total"]))
+    policy, _ = update(trial)
     assert not any("encoder" in name for name, _ in policy.named_parameters())
     assert len(validate(config, 1, policy)["win_rate"]) == config.valid_episodes

@@ -8,10 +8,9 @@ import pytest
 import torch
 from PIL import Image
 
-from rl_models.batch import to_batch
 from rl_models.schedule import Progress
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, save_checkpoint
-from rl_models.training.collector import Collector
+from tests.rl_models.training.small import begun
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team
 from tests.tune_experiments.run.stages import make_local
 from tune_experiments.overcooked import cole_solver as solver
@@ -231,9 +230,7 @@ def test_partners_are_paid_as_far_as_shaping_has_fallen():
     assert [make.keywords["shaping"] for make in (first, make_later)] == [1.0, 0.5]
     later = make_later(num_worlds=2, first_world=0)
     assert isinstance(later, KitchenWithMixture) and later.max_episode_steps == SMOKE.max_episode_steps
-    collector = Collector(later, self_play_team(SMOKE, 1), 10)
-    collector.reset(0)
-    assert to_batch(collector.collect())["obs/alive"].any(2).all()
+    assert begun(later, self_play_team(SMOKE, 1), 10, seed=0).collect().obs["alive"].any(2).all()
 
 
 def test_a_trial_leaves_a_picture_of_its_generations(tmp_path):

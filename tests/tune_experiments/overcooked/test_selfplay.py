@@ -12,10 +12,9 @@ from rl_models.networks.network_config import GridCnnConfig
 from rl_models.schedule import Progress
 from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.grid_cnn_team import grid_cnn_team
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
 from tests.rl_envs.overcooked.cooks import Cooks
-from tests.tune_experiments.fragments import play
+from tests.rl_models.training.small import begun
+from tests.tune_experiments.fragments import play, unmoved
 from tests.tune_experiments.overcooked.runs import write_run
 from tune_experiments import __main__ as commands
 from tune_experiments.core.config_path import value_at, with_overrides
@@ -35,11 +34,7 @@ SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop",
 def test_every_row_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
     for method in LAPTOP.methods:
         trial = plan(dataclasses.replace(SMOKE, task=layout), method, 0)
-        policy, fragment = play(trial)
-        before = {name: weights.clone() for name, weights in policy.named_parameters()}
-        told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
-        assert np.isfinite(float(told["loss/total"]))
-        assert all(not torch.equal(weights, before[name]) for name, weights in policy.named_parameters())
+        assert unmoved(trial, *play(trial)) == []
 
 
 def test_the_two_chefs_share_weights_and_know_only_by_their_own_planes_who_they_are():
@@ -64,17 +59,10 @@ def test_the_published_network_has_three_convolutions_of_25_and_three_dense_laye
 def test_illegal_cells_are_never_chosen():
     world = make_world(LAPTOP, 8, actions="adjacent")
     policy = grid_cnn_team(LAPTOP.network, 2, world.observation_spec["lossless"].shape, world.action_spec)
-    collector = Collector(world, policy, 30)
-    collector.reset(0)
-    fragment = collector.collect()
+    fragment = begun(world, policy, 30, seed=0).collect()
     legal, actions = fragment.obs["legal"][:, :-1], fragment.steps["actions"]
     assert np.take_along_axis(legal, actions[..., None], -1).all()
     assert not fragment.obs["decides"].all()
-
-
-def test_a_grid_that_is_too_small_is_refused():
-    with pytest.raises(ValueError, match="2 x 5"):
-        grid_cnn_team(GridCnnConfig(), 2, (26, 2, 5), 6)
 
 
 def paid(trial, env_steps):

@@ -135,6 +135,7 @@ def test_what_is_attended_to_is_named_as_the_world_names_it():
     assert maps["goal"].weights.sum() == pytest.approx(1, abs=1e-4)
 
 
+@pytest.mark.long
 def test_teams_of_one_run_begin_at_the_same_starts_and_of_another_seed_at_others(tmp_path):
     teams = [untrained("messenger_emma", method) for method in ("emma", "game_id")]
     starts = [[episode.start for episode in record_episodes(team, 3, 2, 1)] for team in teams]

@@ -11,9 +11,8 @@ from rl_envs.minirts.actions import CONTINUE
 from rl_envs.minirts.factored import C_BUILDING, C_CONTINUE, C_GATHER, C_MOVE, C_UNIT
 from rl_envs.minirts.phrases import PHRASES
 from rl_envs.minirts.symbols import ARCHER, STABLE
-from rl_models.batch import forward, to_batch
 from rl_models.schedule import Progress
-from rl_models.training.collector import Collector
+from tests.rl_models.training.small import begun, ratio_error
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.red.commanded_rts import TEXTS
 from tune_experiments.red.config import CloningSettings, make_world
@@ -158,13 +157,10 @@ def test_rows_have_the_stages_that_their_names_say():
 def test_acting_equals_learning_also_where_games_end(agents):
     config = dataclasses.replace(SMOKE, num_agents=agents, max_episode_steps=5, rl_commander="random")
     trial = plan(config, "scratch", 0).stages[0].plan
-    collector = Collector(make_world(config, 3), trial.build_policy(), 12)
-    collector.reset(0)
+    collector = begun(make_world(config, 3), trial.build_policy(), 12, seed=0)
     fragment = collector.collect()
     assert fragment.steps["truncated"].any() and (fragment.obs["instruction"] > 0).any()
-    batch = trial.objective.prepare(to_batch(fragment))
-    _, statistics = trial.objective.loss(forward(collector.policy, batch), batch, Progress())
-    assert statistics["policy/ratio_error"] < 1e-4 and np.isfinite(float(statistics["loss/total"]))
+    assert ratio_error(trial.objective, collector.policy, fragment) < 1e-4
 
 
 def test_the_papers_schedule_rises_for_300_updates_and_falls_to_0_at_1500():

@@ -39,6 +39,7 @@ def lines(panel, style):
     return [line for line in panel.lines if line.get_linestyle() == style]
 
 
+@pytest.mark.long
 def test_a_figure_is_saved_as_png_pdf_and_svg_and_equal_figures_are_equal_files(tmp_path):
     metrics = log(tmp_path / "log", [0.1, 0.3])
     for name in ("a", "b"):

@@ -70,16 +70,6 @@ def test_the_caption_names_metrics_of_fewer_seeds_or_episodes_and_no_interval_th
     assert "one seed, none" in make_table([beyond], "unseen rooms").caption
 
 
-def test_equal_seeds_and_intervals_beyond_one_give_a_range_in_one_line_and_the_caption_says_so():
-    seeds = [line("sync", "success", value, seed, value - 0.1, value) for seed, value in enumerate((1.0, 0.2, 0.9))]
-    table = make_table(seeds, "unseen rooms", ("success",))
-    assert "| 0.700 (0.200 to 1.000) |" in table.markdown()
-    same = make_table(
-        [line("sync", "episode_length", 5.0, seed) for seed in range(2)], "unseen rooms", ("episode_length",)
-    )
-    assert "| each 5.000 |" in same.markdown()
-
-
 def test_seeds_that_differ_by_less_than_three_digits_are_no_equal_seeds():
     seeds = [line("sync", "success", value, seed) for seed, value in enumerate((0.99993, 1.0))]
     assert "| 1.0000 (0.9999 to 1.0000) |" in make_table(seeds, "unseen rooms", ("success",)).markdown()

@@ -9,7 +9,7 @@ import torch
 from rl_models.batch import forward, to_batch
 from rl_models.losses.attention_supervision import AttentionSupervision
 from rl_models.schedule import Progress, Schedule
-from rl_models.training.collector import Collector
+from tests.rl_models.training.small import begun
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.rtfm.config import SUPERVISED
 from tune_experiments.rtfm.trials import plan_letters as plan
@@ -20,9 +20,8 @@ SMOKE = EXPERIMENT.presets["smoke"]
 
 def fragment_of(trial, world=None):
     policy = trial.build_policy()
-    collector = Collector(world or trial.make_world(num_worlds=6, first_world=0), policy, 9)
-    collector.reset(0)
-    return policy, trial.objective.prepare(to_batch(collector.collect()))
+    fragment = begun(world or trial.make_world(num_worlds=6, first_world=0), policy, 9, seed=0).collect()
+    return policy, trial.objective.prepare(to_batch(fragment))
 
 
 def losses(trial):

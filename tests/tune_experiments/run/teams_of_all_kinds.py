@@ -4,8 +4,8 @@ import copy
 import dataclasses
 import importlib
 
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.rl_models.training.small import begun
 
 WORLDS, STEPS, MINIBATCHES = 2, 2, 2
 TEAMS = {
@@ -44,8 +44,7 @@ def plan_of(script, method):
 def loop_of(plan, policy):
     """A collector in its first episodes and a learner, both of one policy."""
     world = plan.make_world(num_worlds=WORLDS, first_world=0)
-    collector = Collector(world, policy, STEPS, plan.objective.needs_values)
-    collector.reset(0)
+    collector = begun(world, policy, STEPS, plan.objective.needs_values, seed=0)
     return collector, Learner(policy, copy.deepcopy(plan.objective), plan.optimiser)
 
 

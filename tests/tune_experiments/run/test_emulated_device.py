@@ -86,17 +86,18 @@ def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, met
     assert all(has <= bound for has, bound in zip(waited, TEAMS[script, method], strict=True)), waited
 
 
-def update_of_selfplay(change):
-    """Counts of an update by a team that `change` has been applied to."""
-    script, method = "overcooked_selfplay", "selfplay"
-    plan = plan_of(script, method)
+SELFPLAY = ("overcooked_selfplay", "selfplay")
+
+
+def counted_update(plan, change=lambda learner: None):
+    """Counts of an update by a learner that `change` has been applied to, and its updates."""
     with emulated_device() as counts:
         collector, learner = loop_of(plan, plan.build_policy().to(DEVICE))
         fragment = collector.collect()
         change(learner)
         counts.copies = counts.syncs = 0
         learner.update([fragment])
-        return (counts.copies, counts.syncs), TEAMS[script, method]
+        return (counts.copies, counts.syncs), learner.progress.updates
 
 
 def ask_for_the_loss(learner):
@@ -117,8 +118,8 @@ def limit_divergence(learner):
 
 @pytest.mark.parametrize("change", [ask_for_the_loss, limit_divergence])
 def test_a_number_asked_for_once_a_minibatch_is_counted_on_an_emulated_device(change):
-    waited, bounds = update_of_selfplay(change)
-    assert waited[1] == bounds[1] + MINIBATCHES
+    waited, _ = counted_update(plan_of(*SELFPLAY), change)
+    assert waited[1] == TEAMS[SELFPLAY][1] + MINIBATCHES
 
 
 @pytest.mark.long
@@ -127,13 +128,9 @@ def test_impala_makes_the_host_wait_no_more_with_minibatches_on_an_emulated_devi
     script, method = "rtfm_txt2pi", "txt2pi"
     plan = plan_of(script, method)
     plan = dataclasses.replace(plan, objective=Impala(loss_reduction="sum_steps", num_minibatches=minibatches))
-    with emulated_device() as counts:
-        collector, learner = loop_of(plan, plan.build_policy().to(DEVICE))
-        fragment = collector.collect()
-        counts.copies = counts.syncs = 0
-        learner.update([fragment])
-        assert learner.progress.updates == minibatches
-        assert all(has <= most for has, most in zip((counts.copies, counts.syncs), TEAMS[script, method], strict=True))
+    waited, updates = counted_update(plan)
+    assert updates == minibatches
+    assert all(has <= most for has, most in zip(waited, TEAMS[script, method], strict=True))
 
 
 def test_a_constant_left_on_the_cpu_is_refused_on_an_emulated_device():
@@ -141,7 +138,7 @@ def test_a_constant_left_on_the_cpu_is_refused_on_an_emulated_device():
         learner.policy.value_head.register_forward_hook(lambda module, inputs, values: values + torch.ones(1))
 
     with pytest.raises(RuntimeError, match="emulated"):
-        update_of_selfplay(leave)
+        counted_update(plan_of(*SELFPLAY), leave)
 
 
 def test_an_emulated_device_counts_and_refuses_as_cuda_does():

@@ -178,6 +178,7 @@ def small_run(tmp_path_factory):
     return out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kinds", KINDS, ids=" ".join)
 def test_a_pickle_in_the_place_of_any_file_of_a_run_is_never_opened(small_run, kinds, tmp_path, capsys):
     out, mark = tmp_path / "run", tmp_path / "exploded"

@@ -10,8 +10,7 @@ import pytest
 from rl_envs.frozen_lake_spread.maps import get_lake
 from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.testing import check_world
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import play, unmoved
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.sama.frozen_lake.domain import STAY, LakeDomain
 from tune_experiments.sama.frozen_lake.trials import PLANNERS, CommandedLake, SubgoalLake, plan, planned, walker
@@ -114,11 +113,8 @@ def test_every_planner_plays_slippery_lakes_to_an_end(planner):
 def test_both_rows_learn_from_what_they_should_see():
     for method, width in (("mappo", 16), ("sama", 16 + 9)):
         trial = plan(SMOKE, method, 0)
-        one = Collector(trial.make_world(num_worlds=4, first_world=0), trial.build_policy(), 10)
-        one.reset(0)
-        told = Learner(one.policy, trial.objective, trial.optimiser).update([one.collect()])
-        assert np.isfinite(float(told["loss/total"]))
-        shapes = {key: spec.shape[0] for key, spec in one.world.observation_spec.items()}
-        assert sum(shapes.values()) == width
-        tests = EXPERIMENT.evaluate(SMOKE, method, one.policy)
+        policy, fragment = play(trial)
+        unmoved(trial, policy, fragment)
+        assert sum(value.shape[-1] for value in fragment.obs.values()) == width
+        tests = EXPERIMENT.evaluate(SMOKE, method, policy)
         assert len(tests) == (2 if method == "mappo" else 2 * len(PLANNERS))

@@ -95,6 +95,7 @@ def unserved(layout, states):
     return [state for state, is_served in zip(states, served, strict=True) if not is_served]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", ["counter_circuit_o_1order", "forced_coordination"])
 def test_chefs_idle_only_while_something_cooks_and_serve_from_every_state(layout):
     check(layout, 60)

@@ -23,6 +23,7 @@ def cook(caller, goals=None, steps=400, **arguments):
     return play("cramped_room", loop, steps), dataclasses.asdict(loop.counts)
 
 
+@pytest.mark.long
 def test_reflection_mends_what_a_weaker_planner_gets_wrong():
     without, counts = cook(caller_of("cramped_room", "weaker"), max_reflections=0)
     assert (counts["reflections"], without["wasted_steps"]) == (0, 0)

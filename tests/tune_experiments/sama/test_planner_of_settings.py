@@ -95,6 +95,7 @@ def scored(tmp_path_factory):
     return dataclasses.replace(SMOKE, planner="scored", model=ModelSettings(name=str(folder)))
 
 
+@pytest.mark.long
 def test_a_record_of_scores_is_replayed_without_the_model(scored, tmp_path, monkeypatch):
     recorded = plans(scored, record=str(tmp_path))
     assert (tmp_path / RECORD).read_text().count('"stage": "subgoal"') == 2 * len(STATES)

@@ -129,6 +129,7 @@ def test_a_round_that_changes_nothing_is_counted_and_not_reached():
     assert found["reached_rounds"][0] == 0
 
 
+@pytest.mark.long
 def test_a_team_is_also_tested_with_random_commands_reflections_and_retries():
     config = dataclasses.replace(SMOKE, reflections=0, also_tests=("random_commands", "reflections", "retries"))
     config = dataclasses.replace(config, max_episode_steps=30, test_episodes=1)

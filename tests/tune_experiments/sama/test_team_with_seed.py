@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.sama import planning
 from tune_experiments.sama.overcooked import evaluation
@@ -18,6 +20,7 @@ def team(seed):
     return made.stages[-1].plan.build_policy() if hasattr(made, "stages") else made.build_policy()
 
 
+@pytest.mark.long
 def test_each_trial_and_each_retry_has_a_planner_of_its_own(monkeypatch):
     seeds = []
     monkeypatch.setattr(

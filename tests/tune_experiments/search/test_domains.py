@@ -1,32 +1,12 @@
 """Search spaces from the command line: any field, parsed and never evaluated."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from tests.tune_experiments.run.refusals import assert_contract, refusal
-from tune_experiments.core.errors import UserError
+from tests.tune_experiments.search.test_settings import Config
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.search.settings import all_settings, draw_settings, parse_search_space
-
-
-@dataclass(frozen=True)
-class Inner:
-    learning_rate: float = 0.01
-    joint_ratio: bool = True
-
-
-@dataclass(frozen=True)
-class Config:
-    inner: Inner = Inner()
-    epochs: int = 2
-    kind: str = "ppo"
-    widths: tuple[int, ...] = (8,)
-
-    def __post_init__(self):
-        if self.epochs > 4:
-            raise UserError("--epochs must be at most 4")
 
 
 def values(words, count):
@@ -36,13 +16,13 @@ def values(words, count):
 
 
 def test_every_kind_draws_values_of_the_fields_type():
-    words = ["inner.learning_rate=loguniform:1e-4:1e-1", "epochs=integers:1:4", "inner.joint_ratio=choice:true,false"]
-    drawn = values([*words, "kind=choice:ppo,impala"], 20)
-    assert all(1e-4 <= one["inner.learning_rate"] <= 1e-1 for one in drawn)
+    words = ["sync.learning_rate=loguniform:1e-4:1e-1", "epochs=integers:1:4", "joint_ratio=choice:true,false"]
+    drawn = values([*words, "algorithm=choice:ppo,impala"], 20)
+    assert all(1e-4 <= one["sync.learning_rate"] <= 1e-1 for one in drawn)
     assert {one["epochs"] for one in drawn} == {1, 2, 3, 4}
-    assert {one["inner.joint_ratio"] for one in drawn} == {True, False}
-    assert {one["kind"] for one in drawn} == {"ppo", "impala"}
-    assert all(0.5 <= one["inner.learning_rate"] <= 2 for one in values(["inner.learning_rate=uniform:0.5:2"], 9))
+    assert {one["joint_ratio"] for one in drawn} == {True, False}
+    assert {one["algorithm"] for one in drawn} == {"ppo", "impala"}
+    assert all(0.5 <= one["sync.learning_rate"] <= 2 for one in values(["sync.learning_rate=uniform:0.5:2"], 9))
 
 
 def test_a_field_of_several_values_takes_lists():
@@ -53,7 +33,7 @@ def test_a_field_of_several_values_takes_lists():
 
 def test_objective_and_uses_stay_the_experiments():
     declared = SearchSpace({}, lambda config, method, path: path != "epochs", "valid/value")
-    space = parse_search_space(["epochs=grid:1,3", "kind=grid:a,b"], Config(), declared)
+    space = parse_search_space(["epochs=grid:1,3", "algorithm=grid:a,b"], Config(), declared)
     assert space.objective == "valid/value"
     assert {one.config.epochs for one in all_settings(space, Config(), "sync")} == {2}
 
@@ -66,9 +46,9 @@ def test_objective_and_uses_stay_the_experiments():
         ("epoch=grid:1", "epochs"),
         ("epochs=grid:many", "'many'"),
         ("epochs=grid:9", "--epochs"),
-        ("inner.learning_rate=uniform:1", "LOW:HIGH"),
-        *((f"inner.learning_rate=uniform:{ends}", ends) for ends in ("2:1", "0:inf", "-1e400:1", "nan:1")),
-        ("inner.learning_rate=loguniform:0:1", "learning_rate"),
+        ("sync.learning_rate=uniform:1", "LOW:HIGH"),
+        *((f"sync.learning_rate=uniform:{ends}", ends) for ends in ("2:1", "0:inf", "-1e400:1", "nan:1")),
+        ("sync.learning_rate=loguniform:0:1", "learning_rate"),
         ("epochs=integers:1.5:3", "epochs"),
     ],
 )
@@ -78,9 +58,9 @@ def test_what_makes_no_sense_is_refused(word, named):
 
 def test_a_field_has_one_domain_and_a_grid_no_range():
     twice = refusal(lambda: parse_search_space(["epochs=grid:1", "epochs=grid:2"], Config(), None))
-    space = parse_search_space(["inner.learning_rate=uniform:0:1"], Config(), None)
+    space = parse_search_space(["sync.learning_rate=uniform:0:1"], Config(), None)
     assert_contract(twice, "--search-over")
-    assert_contract(refusal(lambda: all_settings(space, Config(), "sync")), "--search-by", "inner.learning_rate")
+    assert_contract(refusal(lambda: all_settings(space, Config(), "sync")), "--search-by", "sync.learning_rate")
 
 
 def test_a_grid_needs_no_number():

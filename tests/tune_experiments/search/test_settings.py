@@ -27,6 +27,7 @@ class Config:
     algorithm: str = "ppo"
     joint_ratio: bool = True
     epochs: int = 2
+    widths: tuple[int, ...] = (8,)
 
     def __post_init__(self):
         if self.epochs > 4:

@@ -5,10 +5,9 @@ import dataclasses
 import pytest
 import torch
 
-from rl_models.batch import forward, to_batch
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS
-from rl_models.schedule import Progress
 from rl_models.training.loop import Learner
+from tests.rl_models.training.small import ratio_error
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
 from tune_experiments.teams.trials import build_policy, play
@@ -42,9 +41,7 @@ def seen_by(config):
 @pytest.mark.parametrize("game", GAMES)
 def test_acting_and_learning_divide_alike_and_every_weight_gets_gradient(game):
     trial, policy, fragment = played(config_of(*GAMES[game]), "endi_dis")
-    batch = trial.objective.prepare(to_batch(fragment))
-    _, told = trial.objective.loss(forward(policy, batch), batch, Progress())
-    assert float(told["policy/ratio_error"]) < 1e-5
+    assert ratio_error(trial.objective, policy, fragment) < 1e-5
     Learner(policy, trial.objective, trial.optimiser).update([fragment])
     assert [name for name, weights in policy.named_parameters() if weights.grad is None] == []
 

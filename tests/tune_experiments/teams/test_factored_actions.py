@@ -15,6 +15,7 @@ from rl_models.batch import chosen_actions, forward, to_batch
 from rl_models.schedule import Progress
 from rl_models.training.loop import Learner
 from tests.rl_envs.wrappers.test_factored_actions import Mixed
+from tests.rl_models.training.small import ratio_error
 from tests.tune_experiments import fragments
 from tune_experiments.core.errors import UserError
 from tune_experiments.teams.trials import build_policy, plan, play
@@ -67,10 +68,8 @@ def with_learner(config, **fields):
 def test_vtrace_has_ratios_of_1_where_it_samples_and_where_agents_have_left(method):
     planned = plan(with_learner(LEAVING, algorithm="impala"), method, 0)
     policy, fragment = fragments.play(planned, length=12)
-    batch = planned.objective.prepare(to_batch(fragment))
-    assert not batch["obs/alive"].all()
-    _, told = planned.objective.loss(forward(policy, batch), batch, Progress())
-    assert float(told["policy/ratio_error"]) < 1e-5
+    assert not fragment.obs["alive"].all()
+    assert ratio_error(planned.objective, policy, fragment) < 1e-5
 
 
 def test_vtrace_ratios_are_those_of_the_samples_before_tanh():

@@ -4,15 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
-import torch
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers.custom.word_ids import Characters
-from rl_models.batch import forward, to_batch
 from rl_models.llm.llm_config import SmallModelSettings
 from rl_models.llm.text_game import GameText, TextGame
-from rl_models.schedule import Progress
-from rl_models.training.loop import Learner
+from tests.rl_models.training.small import ratio_error
+from tests.tune_experiments.fragments import unmoved
 from tests.tune_experiments.teams.games import Doors
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.config_path import with_overrides
@@ -55,17 +53,11 @@ def test_actions_of_the_same_name_are_refused_for_a_model_that_chooses_by_names(
 def test_learning_sees_the_probabilities_that_acting_drew_with_and_draws_legal_actions_alone(env):
     config = config_of(dataclasses.replace(LAPTOP, env=env), steps=1)
     trial, policy, fragment = played(config, "lora", length=4)
-    batch = trial.objective.prepare(to_batch(fragment))
-    _, told = trial.objective.loss(forward(policy, batch), batch, Progress())
-    assert float(told["policy/ratio_error"]) < 1e-5
-    chosen, legal = batch["actions"][..., None].long(), torch.from_numpy(fragment.obs["legal"][:, :-1])
-    assert legal.gather(-1, chosen).all()
+    assert ratio_error(trial.objective, policy, fragment) < 1e-5
+    chosen, legal = fragment.steps["actions"][..., None], fragment.obs["legal"][:, :-1]
+    assert np.take_along_axis(legal, chosen, -1).all()
     assert not legal.all()
-    before = {name: weights.clone() for name, weights in policy.named_parameters() if weights.requires_grad}
-    Learner(policy, trial.objective, trial.optimiser).update([fragment])
-    changed = {
-        name for name, weights in policy.named_parameters() if name in before and not weights.equal(before[name])
-    }
+    changed = dict(policy.named_parameters()).keys() - unmoved(trial, policy, fragment)
     assert any("action" in name for name in changed)
     assert not any(".message." in name for name in changed), "nobody writes"
 

@@ -14,11 +14,10 @@ from rl_models.batch import forward, to_batch
 from rl_models.networks.network_config import NetworkName
 from rl_models.networks.network_needs import NETWORKS, fitted
 from rl_models.networks.parts import Part
-from rl_models.schedule import Progress
 from rl_models.text.pretrained import PretrainedError
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.text.small import save_bert
+from tests.rl_models.training.small import ratio_error
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
@@ -137,14 +136,9 @@ def test_an_unknown_name_is_refused_with_the_nearest_one_and_where_they_are_list
 @pytest.mark.parametrize("row", ["ippo", "mappo"])
 def test_an_lstm_remembers_and_learning_sees_what_acting_drew_with(row):
     config = config_of("overcooked-v0", "lstm", env_arguments='{"max_episode_steps": 4}')
-    trial, _, _ = trained(config, row)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, 9)
-    collector.reset(0)
-    batch = trial.objective.prepare(to_batch(collector.collect()))
-    assert batch["truncated"].any()
-    _, statistics = trial.objective.loss(forward(policy, batch), batch, Progress())
-    assert float(statistics["policy/ratio_error"]) < 1e-5
+    trial, policy, fragment = played(config, row, 9)
+    assert fragment.steps["truncated"].any()
+    assert ratio_error(trial.objective, policy, fragment) < 1e-5
     assert set(policy.initial_state(2)) == {"belief", "memory"}
 
 

@@ -9,8 +9,8 @@ import torch
 from rl_models.llm.llm_config import LoraSettings
 from rl_models.llm.messages import generate
 from rl_models.llm.scoring import score_trie
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.rl_models.training.small import begun
 from tune_experiments.verco.trials import plan
 from tune_experiments.verco_salad import SMOKE
 
@@ -51,8 +51,7 @@ def test_smollm2_scores_in_two_parts_what_it_scores_whole(policy):
 
 def test_a_team_on_smollm2_writes_english_and_learns_to_act(trial, policy):
     network = policy.network
-    collector = Collector(trial.make_world(num_worlds=2, first_world=0), policy, 2)
-    collector.reset(0)
+    collector = begun(trial.make_world(num_worlds=2, first_world=0), policy, 2, seed=0)
     before = {name: value.clone() for name, value in policy.state_dict().items()}
     fragment = collector.collect()
     said = {

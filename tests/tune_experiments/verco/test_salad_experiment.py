@@ -16,7 +16,6 @@ from rl_models.llm.messages import to_message
 from rl_models.runtime.added_observations import MESSAGES
 from rl_models.training.loop import Learner
 from tests.tune_experiments.fragments import play
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.verco.config import make_world
@@ -131,12 +130,6 @@ def test_rows_without_training_name_the_rule_of_their_scores_and_do_not_write(ru
     settings = cooking(f"base_{rule}").build_policy().network.settings
     assert (settings.normalisation, settings.messages.heard) == (rule, "silence")
     assert not cooking(f"base_{rule}").learns
-
-
-def test_a_chat_template_is_refused_for_the_small_model():
-    language = dataclasses.replace(SMOKE.team.language, chat_template=True)
-    with pytest.raises(UserError, match="chat-template"):
-        EXPERIMENT.check(dataclasses.replace(SMOKE, team=dataclasses.replace(SMOKE.team, language=language)))
 
 
 def test_taught_worlds_say_what_the_scripted_teacher_says():
