@@ -151,8 +151,8 @@ class CheckedEnv:
             except LeafMismatch as error:
                 self._refuse_value(agent, error)
             info = answer.infos.get(agent, _NOTHING)
-            if (info or self._choices.can_be_illegal) and answer.goes_on and answer.alive[agent]:
-                self._choices.write_legal(frame.legal[place, agent], agent, observation, info)
+            if answer.alive[agent] and (self._choices.can_be_illegal or (info and answer.goes_on)):
+                self._choices.write_legal(frame.legal[place, agent], agent, observation, info, not answer.goes_on)
             if self.declared.coordination is not None and "coordination" in info:
                 sets[agent] = self._choices.coordination(agent, info["coordination"])
         if sets or self._choices.has_sets:

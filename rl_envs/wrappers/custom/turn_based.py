@@ -83,15 +83,11 @@ class TurnBased:
             {name: bool(flags.get(name, False)) for name in here} for flags in (terminations, truncations)
         )
         self._selected = None
-        ended = {name: self._observed(name) for name in here if terminated[name] or truncated[name]}
+        ended = [name for name in here if terminated[name] or truncated[name]]
+        last, told = {name: self._observed(name) for name in ended}, self._infos(ended)  # before they are removed
         self._look(terminations, truncations)
-        return (
-            {name: self._observed(name) for name in self.agents} | ended,
-            rewards,
-            terminated,
-            truncated,
-            self._infos(here),
-        )
+        observations = {name: self._observed(name) for name in self.agents} | last
+        return observations, rewards, terminated, truncated, self._infos(self.agents) | told
 
     def render(self) -> Any:
         """The environment's own picture."""

@@ -234,6 +234,26 @@ def test_a_nested_mask_is_the_legality_mask():
     assert set(seen) == {"obs/v", "agent", "alive", "legal"}
 
 
+@pytest.mark.parametrize("mask", [[0, 0, 1], [0, 0, 0]])
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_the_mask_of_a_stopped_agent_binds_its_last_value_unless_nothing_is_legal(is_shown, mask):
+    def change(env, answer):
+        own = mask if env.steps == LIMIT else [0, 0, 1]
+        if is_shown:
+            answer[OBSERVED] = {
+                name: {"obs": {"v": DOT, "action_mask": np.array(own, np.int8)}} for name in answer[OBSERVED]
+            }
+        else:
+            answer[-1] = {name: {"action_mask": own} for name in answer[OBSERVED]}
+        if env.steps == LIMIT:
+            answer[TERMINATED], answer[TRUNCATED] = {"left": True, "right": False}, {"left": False, "right": True}
+        return answer
+
+    *_, info = played(functools.partial(Signal, change, observation=MASKED if is_shown else None), LIMIT)[-1]
+    wanted = [True] * 3 if mask == [0, 0, 0] else [False, False, True]
+    assert info["final_obs"]["legal"].tolist() == [[[True] * 3, wanted]], "one who is terminated has no value"
+
+
 def test_agents_that_are_numbers_are_called_by_them():
     world = from_pettingzoo(functools.partial(Signal, names=(0, np.int64(1))))
     assert world.agents == ("0", "1")

@@ -96,6 +96,17 @@ def test_masks_of_several_parts_bind_the_agent_whose_turn_it_is_alone(is_shown):
         obs = world.step(random_legal_actions(world, obs, draws))[0]
 
 
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_the_mask_of_the_agent_whose_turn_it_is_binds_where_the_game_is_stopped(is_shown):
+    world, draws = from_pettingzoo(functools.partial(LockedRelay, is_shown)), np.random.default_rng(0)
+    obs, truncated = world.reset(0), np.array([False])
+    while not truncated.all():
+        obs, _, _, truncated, info = world.step(random_legal_actions(world, obs, draws))
+    assert info["final_obs"]["alive"].tolist() == [[True, True, False]]
+    bound = [True, False, True, False, True, True, True]
+    assert info["final_obs"]["legal"].tolist() == [[bound, [True] * 7, [True] * 7]]
+
+
 class Informed(Relay):
     """`Relay` whose infos have a mask for the agent whose turn it is, if it is one of those named."""
 
