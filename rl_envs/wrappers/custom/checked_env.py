@@ -1,9 +1,9 @@
 """`CheckedEnv`: everything that a custom environment returns is checked here against PettingZoo's parallel API.
 
 An error names agent, key, env step, the value and the space. Values are never padded, cut, renamed or overwritten;
-NumPy scalars, arrays with one entry, empty infos and a missing last observation are accepted, because they lose
-nothing. Types, shapes, names, flags and numbers are checked at every step; nested entries and the spaces themselves in
-the first `FULL_EPISODES` episodes of each environment.
+NumPy scalars, arrays with one entry, empty infos and a missing last observation of a terminated agent are accepted,
+because they lose nothing. Types, shapes, names, flags and numbers are checked at every step; nested entries and the
+spaces themselves in the first `FULL_EPISODES` episodes of each environment.
 """
 
 import math
@@ -131,6 +131,11 @@ class CheckedEnv:
                 alive[index] = True
             return Answer(seen, agent_infos, alive, True, reward)
         stopped = ended.difference(terminated)
+        for index in stopped.difference(seen):
+            self._refuse(
+                f"there is no last observation of {names[index]!r}, who is truncated",
+                "let step return it, because learning estimates its value, or terminate the agent",
+            )
         alive = [index in stopped for index in range(len(names))]
         return Answer(seen, agent_infos, alive, False, reward, not stopped, bool(stopped))
 
