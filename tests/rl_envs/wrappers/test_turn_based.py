@@ -1,5 +1,6 @@
 """Turn-based games as worlds: one agent chooses at an env step, and the others wait."""
 
+import contextlib
 import functools
 
 import numpy as np
@@ -148,6 +149,22 @@ def test_a_snapshot_within_a_game_is_exact(make_env):
         assert all((same[key] == obs[key]).all() for key in obs)
         assert all((one == other).all() for one, other in zip(rest, others, strict=True))
         assert (info["duration"] == told["duration"]).all()
+
+
+@pytest.mark.parametrize("pays", [0.0, 5.0])
+def test_an_agent_that_has_ended_and_is_listed_until_its_turn_may_not_be_paid(pays):
+    class Folding(Relay):
+        def step(self, action):
+            super().step(action)
+            if action is not None:
+                self.terminations["first"], self.agent_selection = True, ("second", "third")[self.moves - 1]
+                self.rewards["first"] = pays * (self.moves == 2)
+
+    world = from_pettingzoo(functools.partial(Folding, leaves=False))
+    world.reset(0)
+    assert world.step(np.zeros((1, 3), int))[0]["alive"].tolist() == [[False, True, True]]
+    with pytest.raises(CustomEnvError, match=r"Folding.*step 2.*'first'.*5") if pays else contextlib.nullcontext():
+        world.step(np.zeros((1, 3), int))
 
 
 def test_a_turn_of_somebody_who_is_not_in_the_game_is_one_sentence():
