@@ -93,6 +93,23 @@ def test_an_agent_that_left_is_not_alive_gets_no_reward_and_does_not_act():
     assert env.taken[-1] == {"first": 1}
 
 
+def test_zeros_of_an_agent_that_left_lie_in_the_declared_bounds_and_those_of_one_in_the_game_do_not():
+    def change(env, answer, given=3.0):
+        answer[0] = dict.fromkeys(answer[0], np.array([given]))
+        if env.steps == 2:
+            env.agents, answer[2] = ["right"], {"left": True, "right": False}
+        return answer
+
+    space = spaces.Box(1, 5, (1,))
+    env = TeamEnv(from_pettingzoo(functools.partial(Signal, change, observation=space)))
+    env.reset(seed=0)
+    seen = [env.step([0, 0])[0] for _ in range(4)]
+    assert seen[3]["observation"].tolist() == [[0], [3]]
+    assert all(env.observation_space.contains(one) for one in seen)
+    with pytest.raises(CustomEnvError, match="'left'"):
+        from_pettingzoo(functools.partial(Signal, functools.partial(change, given=0.0), observation=space)).reset(0)
+
+
 def test_a_stopped_episode_is_truncated_with_those_alive_who_were_stopped():
     world = from_pettingzoo(Unlike)
     world.reset(0)
