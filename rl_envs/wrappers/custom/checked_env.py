@@ -10,6 +10,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
+from weakref import WeakValueDictionary
 
 import numpy as np
 from gymnasium.spaces import Space
@@ -17,7 +18,7 @@ from gymnasium.spaces import Space
 from rl_envs.core.errors import CustomEnvError, warn_once
 from rl_envs.core.spec import Array, checked_picture
 from rl_envs.wrappers.custom.choices import Choices
-from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, peek
+from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, layers, peek
 from rl_envs.wrappers.custom.frame import Answer, Frame
 from rl_envs.wrappers.custom.layout import LeafMismatch
 from rl_envs.wrappers.custom.values import (
@@ -56,7 +57,8 @@ class CheckedEnv:
         self._lingering: set[int] = set()
         self._choices = Choices(declared, self._refuse)
         self._episodes = self._length = 0
-        self._is_closed = False
+        self.is_closed = False
+        _PLAYED.update((id(layer), self) for layer in layers(env))
 
     def informs_of_masks(self) -> bool:
         """Whether infos contain action masks; resets the environment to find out."""
@@ -181,8 +183,8 @@ class CheckedEnv:
 
     def close(self) -> None:
         """Close the environment, once; an error in its `close` is a warning, and one without `close` needs none."""
-        if not self._is_closed:
-            self._is_closed = True
+        if not self.is_closed:
+            self.is_closed = True
             close_quietly(self.env)
 
     def _called(self, method: str, *arguments: Any, **named: Any) -> Any:
@@ -349,6 +351,19 @@ class CheckedEnv:
         if (mismatch := structure_mismatch(space, observation)) is not None:
             path, problem = mismatch
             self._refuse_observation(agent, f" {'/'.join(map(str, path))!r}" if path else "", problem, space)
+
+
+_PLAYED: WeakValueDictionary[int, CheckedEnv] = WeakValueDictionary()
+"""Id of an environment's object, and of each within its wrappers -> who plays it, or has played it."""
+
+
+def is_played(env: Any) -> bool:
+    """Whether this environment, or one within its wrappers, is that of a `CheckedEnv` that is not closed."""
+    players = ((layer, _PLAYED.get(id(layer))) for layer in layers(env))
+    return any(
+        player is not None and not player.is_closed and any(layer is one for one in layers(player.env))
+        for layer, player in players
+    )
 
 
 def close_quietly(env: Any) -> None:
