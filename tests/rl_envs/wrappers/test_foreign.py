@@ -141,6 +141,28 @@ def test_texts_are_the_numbers_of_their_words(is_attribute, monkeypatch):
     assert world.words.decode(tokens) == "step 0"
 
 
+WORDS = ["left", "Right"]
+
+
+@pytest.mark.parametrize("given", [WORDS, set(WORDS), np.array(WORDS), dict.fromkeys(WORDS)], ids=type)
+def test_a_vocabulary_may_be_any_iterable_of_words(given, caplog):
+    world = from_pettingzoo(lambda: Signal(observation=spaces.Text(9), vocabulary=given))
+    assert world.declaration.vocabulary == ("left", "right")
+    assert world.words.vocabulary == WordIds(WORDS).vocabulary
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("given", ["left", ["left", 7], 40, np.array(7), iter(WORDS)], ids=type)
+def test_a_vocabulary_of_something_else_is_named_once_where_texts_are_observed(given, caplog):
+    def build(space):
+        return lambda: Signal(observation=space, vocabulary=given)
+
+    assert from_pettingzoo(build(spaces.Discrete(2))).declaration.vocabulary == ()
+    assert caplog.text == ""
+    assert [from_pettingzoo(build(spaces.Text(9)), 2).declaration.vocabulary for _ in "ab"] == [(), ()]
+    assert caplog.text.count("vocabulary") == 1
+
+
 def test_word_ids_are_the_same_in_every_process_and_long_texts_are_refused():
     assert WordIds(["go"]).tokens("Go north!", 5).tolist() == [1, 196, 4053, 0, 0]
     with pytest.raises(ValueError, match="max_words"):
