@@ -141,6 +141,7 @@ class TeamVectorEnv(VectorEnv):
         elif arguments or num_envs not in (None, world.num_worlds):
             raise ValueError("these worlds are already built; they take neither num_envs nor arguments")
         require_numpy(world)
+        world.auto_resets = True  # a wrapper of a single world turns it off
         self.world = world
         self.num_envs = world.num_worlds
         self.render_mode = checked_render_mode(render_mode, world)

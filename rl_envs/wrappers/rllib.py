@@ -2,7 +2,8 @@
 
 `TeamGymEnv` is for team modules (one player controls all agents), `TeamMultiAgentEnv` for one policy per agent. We do
 not use RLlib's wrapper of PettingZoo: its agent order depends on the hash seed, its `__all__` is never true when some
-agents terminate and others truncate, and its `render` raises. This is the only file of rl_envs that imports Ray.
+agents terminate and others truncate, and its `render` raises. This is the only file of rl_envs that imports Ray. The
+config may also name a `render_mode`; any other key is refused.
 """
 
 from collections.abc import Mapping
@@ -11,11 +12,14 @@ from typing import Any
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
+from rl_envs.core.errors import did_you_mean
 from rl_envs.core.spec import Array, Arrays, whole
 from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.roster import Roster
 from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode
 from rl_envs.wrappers.spaces import agent_action_space, observation_space
+
+_KEYS = ("world", "arguments", "text_tokens", "render_mode")
 
 
 class TeamGymEnv(TeamEnv):
@@ -25,7 +29,7 @@ class TeamGymEnv(TeamEnv):
         """Build the world that the config names.
 
         Raises:
-            ValueError: The config names no world, or an unsupported render mode.
+            ValueError: The config names no world, has an unknown key, or an unsupported render mode.
         """
         mode, tokens = config.get("render_mode"), bool(config.get("text_tokens"))
         super().__init__(_named(config), mode, text_tokens=tokens, **dict(config.get("arguments") or {}))
@@ -45,7 +49,7 @@ class TeamMultiAgentEnv(MultiAgentEnv):
         """Build the world that the config names.
 
         Raises:
-            ValueError: The config names no world, or an unsupported render mode.
+            ValueError: The config names no world, has an unknown key, or an unsupported render mode.
         """
         text_tokens = bool(config.get("text_tokens"))
         self._roster = Roster(SingleWorld(_named(config), dict(config.get("arguments") or {}), text_tokens))
@@ -110,6 +114,10 @@ def check_by_rllib(env: MultiAgentEnv) -> None:
 
 
 def _named(config: Mapping[str, Any]) -> Any:
+    for key in config:
+        if key not in _KEYS:
+            cure = did_you_mean(str(key), _KEYS, f"its keys are {', '.join(_KEYS)}; a world's own go into arguments")
+            raise ValueError(f"env_config has no key {key!r}: {cure}")
     if "world" not in config:
         raise ValueError('env_config must name a world: {"world": id, "arguments": {...}}; got ' + f"{dict(config)}")
     return config["world"]

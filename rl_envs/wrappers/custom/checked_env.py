@@ -1,15 +1,16 @@
 """`CheckedEnv`: everything that a custom environment returns is checked here against PettingZoo's parallel API.
 
 An error names agent, key, env step, the value and the space. Values are never padded, cut, renamed or overwritten;
-NumPy scalars, arrays with one entry, empty infos and a missing last observation are accepted, because they lose
-nothing. Types, shapes, names, flags and numbers are checked at every step; nested entries and the spaces themselves in
-the first `FULL_EPISODES` episodes of each environment.
+NumPy scalars, arrays with one entry, empty infos and a missing last observation of a terminated agent are accepted,
+because they lose nothing. Types, shapes, names, flags and numbers are checked at every step; nested entries and the
+spaces themselves in the first `FULL_EPISODES` episodes of each environment.
 """
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
+from weakref import WeakValueDictionary
 
 import numpy as np
 from gymnasium.spaces import Space
@@ -17,7 +18,7 @@ from gymnasium.spaces import Space
 from rl_envs.core.errors import CustomEnvError, warn_once
 from rl_envs.core.spec import Array, checked_picture
 from rl_envs.wrappers.custom.choices import Choices
-from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, peek
+from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, layers, peek
 from rl_envs.wrappers.custom.frame import Answer, Frame
 from rl_envs.wrappers.custom.layout import LeafMismatch
 from rl_envs.wrappers.custom.values import (
@@ -56,7 +57,8 @@ class CheckedEnv:
         self._lingering: set[int] = set()
         self._choices = Choices(declared, self._refuse)
         self._episodes = self._length = 0
-        self._is_closed = False
+        self.is_closed = False
+        _PLAYED.update((id(layer), self) for layer in layers(env))
 
     def informs_of_masks(self) -> bool:
         """Whether infos contain action masks; resets the environment to find out."""
@@ -131,6 +133,11 @@ class CheckedEnv:
                 alive[index] = True
             return Answer(seen, agent_infos, alive, True, reward)
         stopped = ended.difference(terminated)
+        for index in stopped.difference(seen):
+            self._refuse(
+                f"there is no last observation of {names[index]!r}, who is truncated",
+                "let step return it, because learning estimates its value, or terminate the agent",
+            )
         alive = [index in stopped for index in range(len(names))]
         return Answer(seen, agent_infos, alive, False, reward, not stopped, bool(stopped))
 
@@ -146,13 +153,19 @@ class CheckedEnv:
                 if is_full or (length is not None and getattr(observation, "__len__", int)() != length):
                     self._check_structure(agent, observation)
                 layout.write(frame.arrays, place, agent, observation)
+                if is_full and (leaf := layout.rounded_leaf(frame.arrays, place, agent, observation)) is not None:
+                    warn_once(
+                        f"{env_name(self.env)}: the observation {leaf.key!r} loses differences between its numbers, "
+                        f"which are rounded to {layout.spec[leaf.key].dtype}: let the environment return smaller ones, "
+                        "such as the time since reset"
+                    )
                 for leaf in layout.text_leaves[agent]:
                     frame.texts[leaf.key][place][agent] = layout.shown(leaf, observation)
             except LeafMismatch as error:
                 self._refuse_value(agent, error)
             info = answer.infos.get(agent, _NOTHING)
-            if (info or self._choices.can_be_illegal) and answer.goes_on and answer.alive[agent]:
-                self._choices.write_legal(frame.legal[place, agent], agent, observation, info)
+            if answer.alive[agent] and (self._choices.can_be_illegal or (info and answer.goes_on)):
+                self._choices.write_legal(frame.legal[place, agent], agent, observation, info, not answer.goes_on)
             if self.declared.coordination is not None and "coordination" in info:
                 sets[agent] = self._choices.coordination(agent, info["coordination"])
         if sets or self._choices.has_sets:
@@ -176,8 +189,8 @@ class CheckedEnv:
 
     def close(self) -> None:
         """Close the environment, once; an error in its `close` is a warning, and one without `close` needs none."""
-        if not self._is_closed:
-            self._is_closed = True
+        if not self.is_closed:
+            self.is_closed = True
             close_quietly(self.env)
 
     def _called(self, method: str, *arguments: Any, **named: Any) -> Any:
@@ -344,6 +357,19 @@ class CheckedEnv:
         if (mismatch := structure_mismatch(space, observation)) is not None:
             path, problem = mismatch
             self._refuse_observation(agent, f" {'/'.join(map(str, path))!r}" if path else "", problem, space)
+
+
+_PLAYED: WeakValueDictionary[int, CheckedEnv] = WeakValueDictionary()
+"""Id of an environment's object, and of each within its wrappers -> who plays it, or has played it."""
+
+
+def is_played(env: Any) -> bool:
+    """Whether this environment, or one within its wrappers, is that of a `CheckedEnv` that is not closed."""
+    players = ((layer, _PLAYED.get(id(layer))) for layer in layers(env))
+    return any(
+        player is not None and not player.is_closed and any(layer is one for one in layers(player.env))
+        for layer, player in players
+    )
 
 
 def close_quietly(env: Any) -> None:

@@ -34,22 +34,25 @@ class Choices:
         """Whether the infos of an agent have masks."""
         return any(self._informs.values())
 
-    def write_legal(self, legal: Array, agent: int, observation: Any, info: Mapping[str, Any]) -> None:
+    def write_legal(
+        self, legal: Array, agent: int, observation: Any, info: Mapping[str, Any], is_last: bool = False
+    ) -> None:
         """Write an agent's legal actions [W] bool from its observation or its infos; one with an empty text is illegal.
 
         Masks of a waiting agent are ignored: all of its actions count as legal. A wrong mask, or one without a legal
-        action, is refused.
+        action, is refused. The last observation of an episode needs no mask: without a legal action, all stay legal.
         """
-        if _waits(observation):
-            return
-        self.check_infos(agent, observation, info)
+        if not is_last:
+            if _waits(observation):
+                return
+            self.check_infos(agent, observation, info)
         name, path = self._declared.ids[agent], self._declared.layout.masks[agent]
         masks: list[Array] = []
         if path is not None:
             masks.append(self._mask(agent, self._inner(agent, observation, path)))
         if MASK in info:
             masks.append(self._mask(agent, info[MASK]))
-        if len(masks) == 2 and (masks[0] != masks[1]).any():
+        if len(masks) == 2 and not is_last and (masks[0] != masks[1]).any():
             self._refuse(
                 f"the {MASK} of {name!r} is {masks[0].astype(int).tolist()} in its observation and "
                 f"{masks[1].astype(int).tolist()} in its infos",
@@ -60,6 +63,9 @@ class Choices:
         for mask in masks:
             self._declared.action_layout.restrict(legal, agent, mask)
         if masks and not self._declared.action_layout.can_choose(legal):
+            if is_last:
+                legal[:] = self._declared.own_actions[agent]
+                return
             self._refuse(
                 f"the mask of {name!r} has no legal action, and it is in the game",
                 "keep one legal (often one that does nothing), or end the agent's game there",

@@ -4,6 +4,7 @@ It resets and steps some of its rows and returns arrays over all N declared agen
 zeros as observations, all of its own actions legal, and no reward.
 """
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 
 from rl_envs.core.errors import CustomEnvError, EnvRaisedError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.custom.checked_env import CheckedEnv, close_quietly
-from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, described, env_name, layers
+from rl_envs.wrappers.custom.checked_env import CheckedEnv, close_quietly, is_played
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, described, env_name
 from rl_envs.wrappers.custom.frame import Answer, Frame, Turn
 from rl_envs.wrappers.custom.turn_based import TurnBased, is_turn_based
 
@@ -37,22 +38,11 @@ class EnvCopies:
             return open_env(make_env)
         env = build_env(make_env, f" (copy {len(self.envs) + 1} of {count})")
         try:
-            self._refuse_shared(env, count)
             self.envs[0].declared.check_same(env)
             return CheckedEnv(env, self.envs[0].declared)
         except BaseException:
-            if not any(env is other.env for other in self.envs):
-                close_quietly(env)
+            close_quietly(env)
             raise
-
-    def _refuse_shared(self, env: Any, count: int) -> None:
-        """Refuse an object, or one within wrappers, that another row plays already."""
-        own = {id(layer) for layer in layers(env)}
-        if any(id(layer) in own for other in self.envs for layer in layers(other.env)):
-            raise CustomEnvError(
-                f"the function that builds {env_name(env)} gives the same object again, and {count} copies are "
-                "stepped apart: let it build a new environment at every call"
-            )
 
     def reset(self, rows: Array, seeds: Array) -> Frame:
         """Begin episodes in some games, [K] rows with [K] seeds."""
@@ -111,13 +101,20 @@ def build_env(make_env: MakeEnv, which: str = "") -> Any:
     """An environment with the parallel API; `which` copy it is, for the error.
 
     Raises:
-        CustomEnvError: it cannot be built.
+        CustomEnvError: it cannot be built, or a copy that is not closed, of this world or of another, plays the object.
     """
     try:
         env = make_env()
         if isinstance(env, type):
             name = env.__name__
             raise CustomEnvError(f"the function returned the class {name}: let it return an environment, {name}()")
+        if is_played(env):
+            gc.collect()  # a world that was dropped without `close` plays no more
+            if is_played(env):
+                raise CustomEnvError(
+                    f"the function that builds {env_name(env)} gives the same object again, and copies are stepped "
+                    "apart: let it build a new environment at every call"
+                )
         return TurnBased(env) if is_turn_based(env) else env
     except CustomEnvError as error:
         raise type(error)(f"{error}{which}") from error

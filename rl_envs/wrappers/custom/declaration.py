@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from rl_envs.core.errors import CustomEnvError, EnvRaisedError
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError, warn_once
 from rl_envs.core.spec import Array
 from rl_envs.core.world import World
 from rl_envs.wrappers.custom.actions import ActionLayout
@@ -58,7 +58,7 @@ class Declaration:
         self.actions = self.action_layout.counts
         self._check_masks()
         self.action_texts = self._action_texts(env)
-        self.vocabulary = _vocabulary(env)
+        self.vocabulary = _vocabulary(env, bool(self.layout.texts))
         self.coordination = self._coordination(env)
         self.limit = time_limit(env)
         has_texts = any(ACTION_TEXTS in one.spaces for one in self.observation_spaces if isinstance(one, spaces.Dict))
@@ -292,11 +292,23 @@ def _extension(env: Any, name: str) -> Any:
         return getattr(inner, name, None)
 
 
-def _vocabulary(env: Any) -> tuple[str, ...]:
-    """The attribute `vocabulary`, if it is a list or dict of words; an environment may use the name otherwise."""
+def _vocabulary(env: Any, has_texts: bool) -> tuple[str, ...]:
+    """The attribute `vocabulary`, words in any iterable, sorted; without texts it may be something else."""
     given = peek(_unwrapped(env), "vocabulary")
-    is_list = isinstance(given, (list, tuple, Mapping)) and all(isinstance(one, str) for one in given)
-    return tuple(sorted({one.lower() for one in given})) if is_list else ()
+    words = set()
+    try:
+        for word in () if given is None else given:
+            if isinstance(given, (str, Iterator)) or not isinstance(word, str):  # the next copy reads no iterator again
+                raise TypeError
+            words.add(word.lower())
+    except Exception:
+        if has_texts:
+            warn_once(
+                f"{env_name(env)}.vocabulary is {short_repr(given)} and is not read, so two words may get one id: let "
+                "it be a list of words, or rename it"
+            )
+        return ()
+    return tuple(sorted(words))
 
 
 def _space(env: Any, method: str, name: str) -> spaces.Space:

@@ -1,7 +1,7 @@
 """Turn-based PettingZoo games (AEC) with the parallel API: an env step is one agent's move, and the others wait.
 
 Every observation has `acts_now`, whether the agent chooses at this env step; the world makes `decides` of it. An agent
-that has ended is removed at once.
+that has ended is removed at once; a reward that it gets later is refused.
 """
 
 from collections.abc import Mapping
@@ -79,19 +79,17 @@ class TurnBased:
         self.env.step(actions[self._selected])
         earned, terminations, truncations = self.env.rewards, self.env.terminations, self.env.truncations
         rewards = {name: earned.get(name, 0.0) for name in here}
+        if len(earned) > len(here):  # ended agents that are still listed; `CheckedEnv` refuses what they would be paid
+            rewards |= {name: one for name, one in earned.items() if name not in here and name in self.env.agents}
         terminated, truncated = (
             {name: bool(flags.get(name, False)) for name in here} for flags in (terminations, truncations)
         )
         self._selected = None
-        ended = {name: self._observed(name) for name in here if terminated[name] or truncated[name]}
+        ended = [name for name in here if terminated[name] or truncated[name]]
+        last, told = {name: self._observed(name) for name in ended}, self._infos(ended)  # before they are removed
         self._look(terminations, truncations)
-        return (
-            {name: self._observed(name) for name in self.agents} | ended,
-            rewards,
-            terminated,
-            truncated,
-            self._infos(here),
-        )
+        observations = {name: self._observed(name) for name in self.agents} | last
+        return observations, rewards, terminated, truncated, self._infos(self.agents) | told
 
     def render(self) -> Any:
         """The environment's own picture."""

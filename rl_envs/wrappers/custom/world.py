@@ -27,6 +27,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,8 @@ class PettingZooWorld(World):
         words: Tokenizer of texts; `words.decode(tokens)` inverts it.
         action_texts: `[N][A]`, the environment's attribute `action_texts`, or None; texts that change from step to step
             are an observation of this name.
-        bounds: Observation key -> declared lowest and highest value of each entry, numbers or [N, *shape]; without the
-            keys that a world adds.
+        bounds: Observation key -> lowest and highest value of each entry that the environment declares, numbers or
+            [N, *shape]; without the keys that a world adds.
     """
 
     bounds: dict[str, Bounds]
@@ -261,13 +262,15 @@ class PettingZooWorld(World):
         """Declare the observation keys: the environment's, and those that a world adds."""
         says, agents, sets = self._declared, len(self.agents), self._declared.coordination
         own = {"agent": ArraySpec((agents,), "uint8", 0, 1, "which agent it is, one-hot")}
+        spec = dict(says.layout.spec)
         if self._agents_leave:
             own["alive"] = ArraySpec((), "bool", 0, 1, "is in the game")
+            # Agents that have left see zeros; what the others see is compared with the environment's own bounds.
+            spec = {key: replace(one, low=min(one.low, 0.0), high=max(one.high, 0.0)) for key, one in spec.items()}
         if has_legal:
             own["legal"] = ArraySpec(says.own_actions.shape[1:], "bool", 0, 1, "legal actions")
         if sets is not None:
             own["coordination"] = ArraySpec((), "int32", 0, len(sets) - 1, "row of the table of good joint actions")
-        spec = dict(says.layout.spec)
         if self._takes_turns:
             del spec[ACTS_NOW]
             own["decides"] = ArraySpec((), "bool", 0, 1, "chooses an action now")

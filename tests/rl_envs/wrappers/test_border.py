@@ -50,6 +50,18 @@ def lists(names, step=2):
     return functools.partial(Signal, change)
 
 
+def stopped(lacking):
+    """A game that is truncated at step 2 without the last observations of some agents."""
+
+    def change(env, answer):
+        if env.steps == 2:
+            env.agents, answer[TRUNCATED] = [], dict.fromkeys(answer[TRUNCATED], True)
+            answer[OBSERVED] = {name: one for name, one in answer[OBSERVED].items() if name not in lacking}
+        return answer
+
+    return functools.partial(Signal, change)
+
+
 def late(env, answer):
     """`right` is not there at reset."""
     here = ["left"] if env.steps == 0 else env.possible_agents
@@ -132,6 +144,8 @@ WRONG = {
         ["left", "reset", "Tuple"],
     ),
     "no observation": (functools.partial(Signal, at(2, without(OBSERVED, "right"))), ["right", "env step 2"]),
+    "no last observation of one who is truncated": (stopped(["right"]), ["right", "env step 2"]),
+    "no last observation of anyone": (stopped(["left", "right"]), ["left", "env step 2"]),
     "a stranger's observation": (game(OBSERVED, "other", DOT), ["'other'", "observations", "left, right"]),
     "a stranger's infos": (game(INFOS, 3, {}), ["3", "infos"]),
     "no reward": (functools.partial(Signal, at(2, without(REWARD, "right"))), ["right", "env step 2", "reward"]),
@@ -234,6 +248,26 @@ def test_a_nested_mask_is_the_legality_mask():
     assert set(seen) == {"obs/v", "agent", "alive", "legal"}
 
 
+@pytest.mark.parametrize("mask", [[0, 0, 1], [0, 0, 0]])
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_the_mask_of_a_stopped_agent_binds_its_last_value_unless_nothing_is_legal(is_shown, mask):
+    def change(env, answer):
+        own = mask if env.steps == LIMIT else [0, 0, 1]
+        if is_shown:
+            answer[OBSERVED] = {
+                name: {"obs": {"v": DOT, "action_mask": np.array(own, np.int8)}} for name in answer[OBSERVED]
+            }
+        else:
+            answer[-1] = {name: {"action_mask": own} for name in answer[OBSERVED]}
+        if env.steps == LIMIT:
+            answer[TERMINATED], answer[TRUNCATED] = {"left": True, "right": False}, {"left": False, "right": True}
+        return answer
+
+    *_, info = played(functools.partial(Signal, change, observation=MASKED if is_shown else None), LIMIT)[-1]
+    wanted = [True] * 3 if mask == [0, 0, 0] else [False, False, True]
+    assert info["final_obs"]["legal"].tolist() == [[[True] * 3, wanted]], "one who is terminated has no value"
+
+
 def test_agents_that_are_numbers_are_called_by_them():
     world = from_pettingzoo(functools.partial(Signal, names=(0, np.int64(1))))
     assert world.agents == ("0", "1")
@@ -275,7 +309,7 @@ HARMLESS = {
     "read-only arrays": converted(frozen),
     "rounding": converted(lambda part, one: one * np.float32(1.0000004) if part == OBSERVED else one),
     "empty infos": lambda env, answer: [*answer[:-1], {}],
-    "no last observation": lambda env, answer: [{}, *answer[1:]] if env.steps == LIMIT else answer,
+    "no last observation of the terminated": lambda env, answer: [{}, *answer[1:]] if env.steps == LIMIT else answer,
     "numpy names": lambda env, answer: [{np.str_(name): one for name, one in part.items()} for part in answer],
 }
 

@@ -1,5 +1,6 @@
 """What a foreign environment declares, and how its copies are built, drawn and closed: each fault is one sentence."""
 
+import copy
 import functools
 import logging
 import os
@@ -93,8 +94,21 @@ def test_keys_under_which_tables_of_texts_travel_are_kept_free():
 @pytest.mark.parametrize("wrap", [lambda env: env, lambda env: Signal(env=env)])
 def test_one_object_behind_several_copies_is_refused(wrap):
     env = Signal()
-    with pytest.raises(CustomEnvError, match="3 copies"):
+    with pytest.raises(CustomEnvError, match=r"Signal.*copy 2 of 3"):
         from_pettingzoo(lambda: wrap(env), 3)
+
+
+@pytest.mark.parametrize("wrap", [lambda env: env, lambda env: Signal(env=env)])
+def test_one_object_behind_two_worlds_is_refused_until_the_first_is_closed_or_dropped(wrap):
+    env, Signal.closed = Signal(), 0
+    world = from_pettingzoo(lambda: env)
+    for again in (lambda: from_pettingzoo(lambda: wrap(env)), functools.partial(copy.deepcopy, world)):
+        with pytest.raises(CustomEnvError, match="Signal"):
+            again()
+    assert Signal.closed == 0
+    world.close()
+    from_pettingzoo(lambda: wrap(env))  # it is dropped
+    assert len(played(lambda: wrap(env))) == 4
 
 
 def test_copies_with_other_spaces_or_agents_are_refused():

@@ -104,3 +104,37 @@ def test_a_number_outside_of_a_box_or_another_shape_or_kind_is_refused(space, da
     for one in wrong:
         with pytest.raises(CustomEnvError, match="'left'"):
             played(space, one)
+
+
+def box(low, high, dtype=np.float64):
+    return spaces.Box(low, high, (2,), dtype)
+
+
+TIMES = [1_700_000_001.0, 0.5]
+IN_CAST = {
+    "a time": (box(0, 2e9), TIMES, True),
+    "a time without bounds": (box(-np.inf, np.inf), TIMES, True),
+    "whole numbers": (box(-np.inf, np.inf), [1_700_000_001, 0], True),
+    "fine differences far from 0": (box(1e3, 1000.001), [1000.00003, 1e3], True),
+    "beyond 53 bits": ({"left": box(0, 2**60, np.uint64), "right": box(0, 2**60, np.int64)}, [2**53 + 1, 0], True),
+    "rounding": (box(-np.inf, np.inf), [0.1, 12345.6789], False),
+    "rounding in a narrow box": (box(250, 320), [273.15, 310.04], False),
+    "what no type changes": (box(0, 2**60, np.int64), [2**53 + 1, 0], False),
+    "whole numbers that float32 holds": (box(0, 2e9), [1_700_000_000, 2**24], False),
+    "truth": (box(-np.inf, np.inf), [True, False], False),
+}
+
+
+@pytest.mark.parametrize("case", IN_CAST)
+def test_numbers_whose_differences_the_cast_loses_are_named_once(case, caplog):
+    space, value, is_lost = IN_CAST[case]
+
+    def change(env, answer):
+        answer[0] = dict.fromkeys(answer[0], np.array(value))
+        return answer
+
+    cls = type("".join(filter(str.isalnum, case.title())), (Signal,), {})  # a warning is logged once for each class
+    world = from_pettingzoo(functools.partial(cls, change, observation=space), 2)
+    world.reset(0)
+    world.step(np.zeros((2, 2), int))
+    assert caplog.text.count(cls.__name__) == is_lost

@@ -93,6 +93,23 @@ def test_an_agent_that_left_is_not_alive_gets_no_reward_and_does_not_act():
     assert env.taken[-1] == {"first": 1}
 
 
+def test_zeros_of_an_agent_that_left_lie_in_the_declared_bounds_and_those_of_one_in_the_game_do_not():
+    def change(env, answer, given=3.0):
+        answer[0] = dict.fromkeys(answer[0], np.array([given]))
+        if env.steps == 2:
+            env.agents, answer[2] = ["right"], {"left": True, "right": False}
+        return answer
+
+    space = spaces.Box(1, 5, (1,))
+    env = TeamEnv(from_pettingzoo(functools.partial(Signal, change, observation=space)))
+    env.reset(seed=0)
+    seen = [env.step([0, 0])[0] for _ in range(4)]
+    assert seen[3]["observation"].tolist() == [[0], [3]]
+    assert all(env.observation_space.contains(one) for one in seen)
+    with pytest.raises(CustomEnvError, match="'left'"):
+        from_pettingzoo(functools.partial(Signal, functools.partial(change, given=0.0), observation=space)).reset(0)
+
+
 def test_a_stopped_episode_is_truncated_with_those_alive_who_were_stopped():
     world = from_pettingzoo(Unlike)
     world.reset(0)
@@ -122,6 +139,28 @@ def test_texts_are_the_numbers_of_their_words(is_attribute, monkeypatch):
     assert tokens[1] > 1
     assert not tokens[2:].any()
     assert world.words.decode(tokens) == "step 0"
+
+
+WORDS = ["left", "Right"]
+
+
+@pytest.mark.parametrize("given", [WORDS, set(WORDS), np.array(WORDS), dict.fromkeys(WORDS)], ids=type)
+def test_a_vocabulary_may_be_any_iterable_of_words(given, caplog):
+    world = from_pettingzoo(lambda: Signal(observation=spaces.Text(9), vocabulary=given))
+    assert world.declaration.vocabulary == ("left", "right")
+    assert world.words.vocabulary == WordIds(WORDS).vocabulary
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("given", ["left", ["left", 7], 40, np.array(7), iter(WORDS)], ids=type)
+def test_a_vocabulary_of_something_else_is_named_once_where_texts_are_observed(given, caplog):
+    def build(space):
+        return lambda: Signal(observation=space, vocabulary=given)
+
+    assert from_pettingzoo(build(spaces.Discrete(2))).declaration.vocabulary == ()
+    assert caplog.text == ""
+    assert [from_pettingzoo(build(spaces.Text(9)), 2).declaration.vocabulary for _ in "ab"] == [(), ()]
+    assert caplog.text.count("vocabulary") == 1
 
 
 def test_word_ids_are_the_same_in_every_process_and_long_texts_are_refused():

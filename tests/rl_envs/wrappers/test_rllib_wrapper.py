@@ -23,6 +23,17 @@ def test_all_is_true_once_when_some_agents_terminate_and_others_truncate(monkeyp
         env.step({})
 
 
+@pytest.mark.parametrize("kind", [rllib.TeamGymEnv, rllib.TeamMultiAgentEnv])
+def test_keys_of_the_config_that_nothing_reads_are_refused_and_attributes_of_rllib_are_none(kind):
+    from ray.rllib.env.env_context import EnvContext
+
+    config = {"world": "toy-v0", "arguments": {"num_agents": 3}, "text_tokens": False, "render_mode": None}
+    assert kind(EnvContext(config, worker_index=1, vector_index=2)).world.num_agents == 3
+    for key, near in (("argument", "arguments"), ("txt_tokens", "text_tokens"), ("seed", "render_mode")):
+        with pytest.raises(ValueError, match=rf"'{key}'.*{near}"):
+            kind(EnvContext({"world": "toy-v0", key: {}}, worker_index=1))
+
+
 @pytest.mark.parametrize("num_agents", [1, 3])
 def test_the_toy_world_passes_rllibs_check_and_ours(num_agents):
     from rl_envs.testing.wrappers import check_rllib_envs

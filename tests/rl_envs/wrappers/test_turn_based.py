@@ -1,5 +1,6 @@
 """Turn-based games as worlds: one agent chooses at an env step, and the others wait."""
 
+import contextlib
 import functools
 
 import numpy as np
@@ -96,6 +97,17 @@ def test_masks_of_several_parts_bind_the_agent_whose_turn_it_is_alone(is_shown):
         obs = world.step(random_legal_actions(world, obs, draws))[0]
 
 
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_the_mask_of_the_agent_whose_turn_it_is_binds_where_the_game_is_stopped(is_shown):
+    world, draws = from_pettingzoo(functools.partial(LockedRelay, is_shown)), np.random.default_rng(0)
+    obs, truncated = world.reset(0), np.array([False])
+    while not truncated.all():
+        obs, _, _, truncated, info = world.step(random_legal_actions(world, obs, draws))
+    assert info["final_obs"]["alive"].tolist() == [[True, True, False]]
+    bound = [True, False, True, False, True, True, True]
+    assert info["final_obs"]["legal"].tolist() == [[bound, [True] * 7, [True] * 7]]
+
+
 class Informed(Relay):
     """`Relay` whose infos have a mask for the agent whose turn it is, if it is one of those named."""
 
@@ -137,6 +149,22 @@ def test_a_snapshot_within_a_game_is_exact(make_env):
         assert all((same[key] == obs[key]).all() for key in obs)
         assert all((one == other).all() for one, other in zip(rest, others, strict=True))
         assert (info["duration"] == told["duration"]).all()
+
+
+@pytest.mark.parametrize("pays", [0.0, 5.0])
+def test_an_agent_that_has_ended_and_is_listed_until_its_turn_may_not_be_paid(pays):
+    class Folding(Relay):
+        def step(self, action):
+            super().step(action)
+            if action is not None:
+                self.terminations["first"], self.agent_selection = True, ("second", "third")[self.moves - 1]
+                self.rewards["first"] = pays * (self.moves == 2)
+
+    world = from_pettingzoo(functools.partial(Folding, leaves=False))
+    world.reset(0)
+    assert world.step(np.zeros((1, 3), int))[0]["alive"].tolist() == [[False, True, True]]
+    with pytest.raises(CustomEnvError, match=r"Folding.*step 2.*'first'.*5") if pays else contextlib.nullcontext():
+        world.step(np.zeros((1, 3), int))
 
 
 def test_a_turn_of_somebody_who_is_not_in_the_game_is_one_sentence():

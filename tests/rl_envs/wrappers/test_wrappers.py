@@ -164,6 +164,24 @@ def test_the_batch_resets_in_the_same_step_and_keeps_what_gymnasium_promises():
     assert (observation["cell"][:2] < 2).all()
 
 
+def test_a_world_that_another_wrapper_stops_at_its_end_is_reset_by_the_batch():
+    world = MatrixGame()
+    TeamEnv(world)
+    env = TeamVectorEnv(world)
+    env.reset(seed=0)
+    lengths = [env.step(np.zeros((1, 2), int))[-1]["final_info"]["episode"]["l"].tolist() for _ in range(3)]
+    assert lengths == [[1]] * 3
+
+
+def test_final_info_has_the_whole_episode_within_gymnasiums_episode_statistics():
+    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(TeamVectorEnv(MatrixGame(2, adversary=2)))
+    env.reset(seed=0)
+    for _ in range(3):
+        *_, info = env.step(np.zeros((2, 2), int))
+        assert info["final_info"]["episode"]["l"].tolist() == [1, 1]
+        assert info["final_info"]["episode"]["r"].tolist() == [2.0, 2.0]
+
+
 def test_the_batch_can_be_reset_in_part():
     env = TeamVectorEnv(Errands(3))
     env.reset(seed=0)
