@@ -13,9 +13,9 @@ from tune_experiments.__main__ import main
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import load_policy
+from tune_experiments.run.run_folder import LANGUAGE_MODEL
 from tune_experiments.run.trial import Trial
 from tune_experiments.verco import replay
-from tune_experiments.verco.config import LANGUAGE_MODEL
 from tune_experiments.verco.evaluation import make_world, play_team
 from tune_experiments.verco.replay import save_model
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
