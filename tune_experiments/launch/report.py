@@ -33,7 +33,7 @@ def show_results(
     write_tables(out / TABLE_FILE, tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
-    trials = trial_folders(experiment, config, out)
+    trials = tested_trials(experiment, config, out)
     with trusting(experiment, config):
         drawn = [
             *attempt("figures", lambda: experiment.figures(out, trials)),
@@ -63,14 +63,24 @@ def make_tables(
     )
 
 
+def tested_trials(experiment: BaseExperiment[Config], config: Config, out: Path) -> dict[str, dict[int, Path]]:
+    """Trial folders with test results of the present budget, as those of the tables: method -> seed -> folder."""
+    budgets = grown_values(config)
+    found = {
+        method: {seed: folder for seed, folder in seeds.items() if is_tested_with(folder, budgets)}
+        for method, seeds in trial_folders(experiment, config, out).items()
+    }
+    return {method: seeds for method, seeds in found.items() if seeds}
+
+
 def untested_trials(
     experiment: BaseExperiment[Config], config: Config, results: Sequence[Result], out: Path
 ) -> list[str]:
     """Method and seed of each trial of a run folder without test results of the present budget."""
-    tested = {(line.method, line.seed) for line in results}
+    shown, tested = {(line.method, line.seed) for line in results}, tested_trials(experiment, config, out)
     return [
         f"{method} seed {seed}"
         for method, seeds in trial_folders(experiment, config, out).items()
-        for seed, folder in seeds.items()
-        if (method, seed) not in tested and not is_tested_with(folder, grown_values(config))
+        for seed in seeds
+        if (method, seed) not in shown and seed not in tested.get(method, {})
     ]
