@@ -56,7 +56,7 @@ def export(command: Export, console: Console) -> None:
     results = {name: read_run(path) for name, path in names.items()}
     content: str | bytes
     if chosen == "latex":
-        tables = {name: _tables(path, results[name], command.allow) for name, path in names.items()}
+        tables = {name: _tables(path, command.allow) for name, path in names.items()}
         check_metrics(command.metrics, [metric for some in tables.values() for one in some for metric in one.metrics])
         for name, some in tables.items():
             if command.metrics and not any(set(command.metrics) & set(one.metrics) for one in some):
@@ -84,13 +84,13 @@ def export(command: Export, console: Console) -> None:
     console.print(f"wrote {command.out}")
 
 
-def _tables(path: Path, results: Sequence[Result], allow: Sequence[str]) -> Sequence[PaperTable]:
-    from tune_experiments.launch.report import make_tables
+def _tables(path: Path, allow: Sequence[str]) -> Sequence[PaperTable]:
+    from tune_experiments.launch.report import make_tables, read_rows
 
     if path.name.endswith(saved_results.SUFFIX):
         return saved_results.read_saved(path).tables()
     experiment, config = find_stored(*read_config(path), allow, path / CONFIG_FILE)
-    return make_tables(experiment, config, results, path)
+    return make_tables(experiment, config, read_rows(experiment, path), path)
 
 
 def name_runs(paths: Sequence[Path]) -> dict[str, Path]:

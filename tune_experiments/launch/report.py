@@ -1,6 +1,7 @@
 """Tables, figures and videos of a run folder, at the end of a run and by the command `table`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -20,13 +21,14 @@ from tune_experiments.run.run_folder import (
     with_announcement_times,
     with_run_notes,
 )
+from tune_experiments.search.folder import SEARCH_FILE
 
 
 def show_results(
     experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
 ) -> tuple[Sequence[Result], Sequence[PaperTable]]:
     """Write and print tables and figures of a run folder, perhaps a temporary copy of a store; rows and tables."""
-    results = read_results(out)
+    results = read_rows(experiment, out)
     if not results:
         return [], []
     tables = make_tables(experiment, config, results, out)
@@ -45,6 +47,12 @@ def show_results(
     folder = "FOLDER" if uri else out / "trials"
     console.print(f"curves: {where}tensorboard --logdir {folder}")
     return results, tables
+
+
+def read_rows(experiment: BaseExperiment, out: Path) -> list[Result]:
+    """Rows of a run under the present caption, whatever it was in earlier sessions; those of a search as they are."""
+    results = read_results(out)
+    return results if (out / SEARCH_FILE).exists() else [replace(line, table=experiment.caption) for line in results]
 
 
 def make_tables(
