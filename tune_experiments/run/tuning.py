@@ -70,7 +70,7 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
         else:
             train_request(request, gpus, tune.report)
     except Exception as error:
-        reason = find_permanent_failure(error, Path(request["folder"]))
+        reason = find_permanent_failure(error, Path(request["folder"]), request.get("uri"))
         if reason is None:
             raise  # Tune starts the trial again
         tune.report({REFUSED: reason})
@@ -249,7 +249,7 @@ def run_local_trials(
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise
-                reason = find_permanent_failure(error, Path(request["folder"]))
+                reason = find_permanent_failure(error, Path(given["folder"]), given.get("uri"))
                 failures[name] = first_line(error) if reason is None else PermanentFailure(reason)
                 progress.finish(name, "failed")
             else:
