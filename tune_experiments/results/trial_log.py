@@ -38,6 +38,8 @@ HANGS = "hangs"
 """Key of a trial's last report before its process ended: the call of its environment that hung, and its stack."""
 REFUSED = "refused"
 """Key of a trial's last report: the sentence of the `UserError` that ended it."""
+FINISHED = "finished"
+"""Key of a trial's last report if it is trained and tested; a run in a store has no folder of the trial to ask."""
 WAITS = "waits"
 """Key of a trial's report: its notice says what the trial waits for, such as free disk space."""
 # Everything else in a row is a curve.

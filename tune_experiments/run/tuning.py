@@ -15,11 +15,12 @@ from typing import Any
 from rl_envs.wrappers import hangs
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import chosen_device, refusing_gpu, release_memory
+from tune_experiments.core.config_path import grown_values
 from tune_experiments.core.errors import close_broken_pipes, first_line
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.finding import find_experiment, read_configuration
-from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
-from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.results.trial_log import FINISHED, HANGS, REFUSED, WAITS
+from tune_experiments.run.final_evaluation import is_tested_with
 from tune_experiments.run.population import member_request, train_member
 from tune_experiments.run.progress import PAUSED, Progress
 from tune_experiments.run.ray_cluster import NO_GPUS, Gpus, assign_gpus
@@ -96,6 +97,8 @@ def train_request(request: Request, gpus: Gpus, report_row: Report) -> None:
         seed, is_tested, is_local = request["seed"], request["is_tested"], bool(request.get("is_local"))
         trial = Trial(experiment, config, request["method"], seed, folder, is_tested, gpus, is_local)
         trial.run(report, request.get("until"), functools.partial(is_past, request.get("ends_at")))
+        if is_tested_with(folder, grown_values(config)):
+            report({FINISHED: True})
 
 
 def run_trials(
@@ -245,7 +248,7 @@ def run_local_trials(
             name = request["name"]
             given = request if uri is None else request | {"uri": join_path(uri, f"trials/{name}")}
             try:
-                _run_here(given, gpus, progress, watch)
+                is_finished = _run_here(given, gpus, progress, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise
@@ -253,14 +256,17 @@ def run_local_trials(
                 failures[name] = first_line(error) if reason is None else PermanentFailure(reason)
                 progress.finish(name, "failed")
             else:
-                is_paused = "ends_at" in request and read_test_results(Path(request["folder"])) is None
-                progress.finish(name, PAUSED if is_paused else "done")
+                progress.finish(name, "done" if is_finished else PAUSED)
             release_memory()
     return failures
 
 
-def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatch | None) -> None:
+def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatch | None) -> bool:
+    """Run a trial; whether it has finished, and no slice has ended before."""
+    reported: set[str] = set()
+
     def report_row(row: dict[str, Any]) -> None:
+        reported.update(row)
         progress.update(request["name"], row)
         if watch is not None:
             watch.poll()
@@ -269,6 +275,7 @@ def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatc
 
     hangs.watch(lambda message: None)  # prints the stack, and ends this process
     train_request(request, gpus, report_row)
+    return FINISHED in reported
 
 
 # ---- stop by Control-C, by SIGTERM (of Slurm and containers) or by a closed terminal ---------------------------------
