@@ -139,15 +139,16 @@ def test_methods_are_compared_where_two_were_measured(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_comparison_replaces_only_a_comparison(tmp_path):
+@pytest.mark.parametrize("name", ["comparison.md", "plots/comparison.pdf", "plots/profiles.png"])
+def test_a_comparison_replaces_only_a_comparison(tmp_path, name):
     write(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
     comparisons = compare(read_runs([tmp_path]))
-    report = tmp_path / "comparison.md"
-    report.write_text("### What I think of these runs\n")
-    with pytest.raises(UserError, match=r"comparison.md"):
+    (other := tmp_path / name).parent.mkdir(exist_ok=True)
+    other.write_text("### What I think of these runs\n")
+    with pytest.raises(UserError, match=name):
         write_comparison(tmp_path, comparisons)
-    assert report.read_text() == "### What I think of these runs\n"
-    report.unlink()
+    assert other.read_text() == "### What I think of these runs\n"
+    other.unlink()
     assert write_comparison(tmp_path, comparisons) == write_comparison(tmp_path, comparisons)
 
 
