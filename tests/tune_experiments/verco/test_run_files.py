@@ -31,6 +31,10 @@ def trained(tmp_path_factory):
     return folder
 
 
+def test_a_model_that_plays_as_it_was_given_was_trained_for_no_env_steps(trained):
+    assert load_policy(trained).env_steps == 0
+
+
 @pytest.mark.long
 def test_a_team_is_opened_with_the_model_beside_it_where_the_cache_holds_none(trained, monkeypatch):
     here = play_team(make_world(CONFIG, 4), load_policy(trained).policy)
