@@ -16,13 +16,14 @@ CordialForm = Literal["code", "paper"]
 """Form of the CORDIAL loss: that of the authors' code, or of the paper's text."""
 
 
-WhenContinued: TypeAlias = Literal["changes", "grows", "gains", "stays"]
+WhenContinued: TypeAlias = Literal["changes", "grows", "gains", "turns on", "stays"]
 CONTINUED = "when_continued"
 """Key of a field's metadata: how its value may change when a run is continued (`WhenContinued`). `changes`: how or
-where something is computed. `grows`: a budget. `gains`: a tuple that gets more entries. A field without it is as in
-the base class, else fixed."""
+where something is computed. `grows`: a budget. `gains`: a tuple that gets more entries. `turns on`: a switch. A field
+without it is as in the base class, else fixed."""
 MAY_CHANGE: dict[str, Any] = {CONTINUED: "changes"}
 MAY_GROW: dict[str, Any] = {CONTINUED: "grows"}
+MAY_TURN_ON: dict[str, Any] = {CONTINUED: "turns on"}
 MAY_GAIN: dict[str, Any] = {CONTINUED: "gains"}
 STAYS: dict[str, Any] = {CONTINUED: "stays"}
 

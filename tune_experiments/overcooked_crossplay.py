@@ -19,7 +19,7 @@ from pathlib import Path
 
 import tyro
 
-from tune_experiments.core.drawing import describe_drawings
+from tune_experiments.core.drawing import describe_drawings, with_older
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     one = next(iter(teams.values()))
     matrix = play_all(teams, KITCHENS[one.experiment.name](one), command.episodes, meet)
     console.print(in_markdown(matrix))
-    for line in describe_drawings(list(write_report(matrix, out))):
+    for line in describe_drawings(with_older(write_report(matrix, out), out / "plots")):
         console.print(line)
 
 

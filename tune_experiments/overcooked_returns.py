@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tyro
 
-from tune_experiments.core.drawing import Drawn, attempt, describe_drawings
+from tune_experiments.core.drawing import Drawn, attempt, describe_drawings, with_older
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import check_for_other_files, write_atomically
 from tune_experiments.core.storage_uri import check_folders
@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         name: [one for one in find_trials(run, KNOWN) if not command.methods or one.row in command.methods]
         for run, name in zip(command.runs, run_names(command.runs), strict=True)
     }
-    for line in describe_drawings(list(write_figures(runs, command.episodes, out))):
+    for line in describe_drawings(with_older(write_figures(runs, command.episodes, out), out / PLOTS)):
         Terminal().print(line)
 
 

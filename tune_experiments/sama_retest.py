@@ -10,6 +10,7 @@ holds tests of one kind: `retest.json` contains their planner, model and number 
 70 to 450 questions an episode (docs/papers/sama.md); no question is sent twice. It trains nothing and starts no Ray.
 """
 
+import dataclasses
 import shlex
 import sys
 from collections.abc import Sequence
@@ -98,7 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write_tables(out / TABLE_FILE, tables)
     console.print(f"wrote {out / RESULTS_FILE}, {out / TABLE_FILE}")
     if command.save is not None:
-        save(experiment, config, rows, [*sessions, _this_session(command)], command.save)
+        tested = dataclasses.replace(config, **command.changes)
+        save(experiment, tested, rows, [*sessions, _this_session(command)], command.save)
         console.print(f"wrote {command.save}")
 
 

@@ -16,6 +16,7 @@ from rl_models.runtime.device import to_host
 
 _KEPT = ("is_first", "actions", "reward", "terminated", "truncated", "final_values")
 _KEPT_PREFIXES = ("obs/", "state/")
+_ALIVE = "obs/alive"
 NEXT = "next_row"
 """Key of the row of a replay's tensors that is written next."""
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -46,6 +47,8 @@ class Replay:
         kept = {key: value for key, value in batch.items() if key in _KEPT or key.startswith(_KEPT_PREFIXES)}
         if not self._rows:
             self._rows = self._allocated(kept)
+        if _ALIVE in kept and _ALIVE not in self._rows:  # of a run that is continued with agents that leave
+            self._rows[_ALIVE] = torch.ones((self.capacity, *kept[_ALIVE].shape[1:]), dtype=torch.bool)
         places = (self._next + torch.arange(worlds)) % self.capacity
         for key, value in to_host(kept).items():
             signed = _SIGNED.get(value.dtype, value.dtype)

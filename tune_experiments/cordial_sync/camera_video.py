@@ -48,9 +48,8 @@ def record_cameras(
     change.
     """
     index = chosen_episode(policy, seed)
-    world = candidate_worlds(policy)
-    eyes = AgentCameras(world, index, pixels, agents_visible)
-    with listening(policy.policy) as heard:
+    with candidate_worlds(policy) as world, listening(policy.policy) as heard:
+        eyes = AgentCameras(world, index, pixels, agents_visible)
         steps = steps_of_episode(policy, world, seed, index)
         frames, weights = [beside(world.render(index), eyes.frames(), {})], []
         for _ in steps:

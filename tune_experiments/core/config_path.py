@@ -160,7 +160,7 @@ def flag_words(path: str, value: Any) -> list[str]:
 # ---- fields that may change when a run is continued, as `rl_models/configuration.py` declares them -------------------
 
 Rules: TypeAlias = Mapping[str, str]
-"""Dotted path of a field -> allowed change when a run is continued: changes, grows or gains; others must stay."""
+"""Dotted path of a field -> what it may do when a run continues: changes, grows, gains, turns on; others must stay."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,14 +177,15 @@ class Difference:
         """Whether the run may be continued with the new value."""
         if ABSENT in (self.old, self.new):
             return self.rule == "changes"
-        if self.rule == "grows":
+        if self.rule in ("grows", "turns on"):
             return bool(self.new >= self.old)
         return self.rule == "changes" or (self.rule == "gains" and set(self.new) >= set(self.old))
 
     @property
     def words(self) -> str:
         """Flag with the old and the new value, and the broken rule."""
-        limit = {"grows": ", which may only grow", "gains": ", which may only gain entries"}.get(self.rule, "")
+        may = {"grows": "grow", "gains": "gain entries", "turns on": "be turned on"}
+        limit = f", which may only {may[self.rule]}" if self.rule in may else ""
         flag, *values = flag_words(self.path, self.new)
         new = " ".join(values) if values or not isinstance(self.new, bool) else flag
         return f"{self.old_flag} -> {new}{'' if self.is_allowed else limit}"

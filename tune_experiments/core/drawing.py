@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from tune_experiments.core.errors import UserError, first_line
+from rl_models.errors import first_line
+from tune_experiments.core.errors import UserError
 
 T = TypeVar("T")
 
@@ -46,6 +47,18 @@ def attempt_part(missing: dict[str, str], what: str, make: Callable[[], T], othe
     except BaseException as error:
         missing.setdefault(what, short_reason(error))
         return otherwise
+
+
+def with_older(drawn: Iterable[Drawn], *places: Path) -> list[Drawn]:
+    """What was drawn; if something is missing, also a `Missing` for each file or content of a folder from before."""
+    found = list(drawn)
+    if all(isinstance(one, Path) for one in found):
+        return found
+    written = {one.with_suffix("") for one in found if isinstance(one, Path)}  # a figure has several suffixes
+    there = [file for place in places for file in (sorted(place.iterdir()) if place.is_dir() else [place])]
+    older = dict.fromkeys(file.with_suffix("") for file in there if file.exists())
+    why = "what is there is older than this report"
+    return found + [Missing(f"new {one.parent.name}/{one.name}", why) for one in older if one not in written]
 
 
 def short_reason(error: BaseException) -> str:

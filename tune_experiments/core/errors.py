@@ -14,7 +14,6 @@ from rl_envs.core.errors import CustomEnvError
 from rl_models.errors import InputError
 
 EXIT_CODE = 2
-_MAX_LINE = 200
 P = ParamSpec("P")
 
 
@@ -24,11 +23,6 @@ class UserError(Exception):
 
 class StoreUnavailableError(UserError):
     """A store is temporarily unavailable; the trial is restarted."""
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or its type without one; at most 200 characters."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:_MAX_LINE]
 
 
 def one_line(text: object) -> str:

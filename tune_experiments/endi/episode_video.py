@@ -113,18 +113,19 @@ class DivisionSpectator(Spectator):
 def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray]:
     """One frame a choice and one for the end, [H, W, 3] uint8, all of one size."""
     index = chosen_episode(policy, seed)
-    world: Any = candidate_worlds(policy)  # RTFM and MESSENGER have scenes
-    steps = steps_of_episode(policy, world, seed, index)
-    scene, seen, reward = world.scene(index), _seen(world, index), np.zeros(world.num_agents)
-    frames, captions = [], []
-    for number, (actions, rewards, *_) in enumerate(steps, start=1):
-        captions.append(agent_captions(world, [world.action_names[action] for action in actions[index]]))
-        picture = look.draw(scene, f"{policy.method}, step {number}")
-        frames.append(ringed(picture, _owners(policy, index, look.cells(seen)), look.cell_pixels, look.colours))
-        scene, seen, reward = world.scene(index), _seen(world, index), rewards[index]
-    paid = ", ".join(f"{value:+.2f}" for value in reward)
-    end = look.draw(scene, f"{policy.method}, the end: rewards {paid}")
-    return with_captions([*frames, end], [*captions, agent_captions(world)])
+    world: Any  # RTFM and MESSENGER have scenes
+    with candidate_worlds(policy) as world:
+        steps = steps_of_episode(policy, world, seed, index)
+        scene, seen, reward = world.scene(index), _seen(world, index), np.zeros(world.num_agents)
+        frames, captions = [], []
+        for number, (actions, rewards, *_) in enumerate(steps, start=1):
+            captions.append(agent_captions(world, [world.action_names[action] for action in actions[index]]))
+            picture = look.draw(scene, f"{policy.method}, step {number}")
+            frames.append(ringed(picture, _owners(policy, index, look.cells(seen)), look.cell_pixels, look.colours))
+            scene, seen, reward = world.scene(index), _seen(world, index), rewards[index]
+        paid = ", ".join(f"{value:+.2f}" for value in reward)
+        end = look.draw(scene, f"{policy.method}, the end: rewards {paid}")
+        return with_captions([*frames, end], [*captions, agent_captions(world)])
 
 
 def _seen(world: World, index: int) -> dict[str, np.ndarray]:

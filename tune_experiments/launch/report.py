@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tune_experiments.core.config_path import grown_values
-from tune_experiments.core.drawing import attempt, describe_drawings
+from tune_experiments.core.drawing import attempt, describe_drawings, with_older
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders, trusting
@@ -41,6 +41,7 @@ def show_results(
             *attempt("figures", lambda: experiment.figures(out, trials)),
             *attempt("page", lambda: experiment.page(out, trials)),
         ]
+    drawn = with_older(drawn, out / "plots", out / "videos", *out.glob("*.html"))
     for line in describe_drawings(drawn, lambda path: join_path(uri, str(path.relative_to(out))) if uri else path):
         console.print(line)
     where = f"fetch {join_path(uri, 'trials')} and name that folder, " if uri else ""

@@ -10,6 +10,7 @@ those of the saved file beside the document.
 """
 
 import gzip
+import hashlib
 import json
 import re
 import shlex
@@ -19,12 +20,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tune_experiments.core.config_json import config_from_json
+from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.results.main_comparison import BEFORE, MainComparison
+from tune_experiments.results.main_comparison import BEFORE, UNANNOUNCED, MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import RANGES, PaperTable
 from tune_experiments.run.manifest import without_run_folder
@@ -40,7 +41,11 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SavedRun:
-    """Contents of a saved file; a commit that ends with `+` had local changes, `untested` trials have no results."""
+    """Contents of a saved file.
+
+    A commit that ends with `+` had local changes, `untested` trials have no results, and `settings` is a hash of the
+    configuration without its methods.
+    """
 
     experiment: str
     commits: tuple[str, ...]
@@ -50,6 +55,7 @@ class SavedRun:
     models: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     untested: tuple[str, ...] = ()
+    settings: str = ""
     results: tuple[Result, ...] = ()
 
     def tables(self) -> list[PaperTable]:
@@ -97,6 +103,7 @@ def save(
         tuple(describe_models(sessions)),
         tuple(changed_flags(sessions)),
         tuple(untested),
+        _digest(config),
         tuple(results),
     )
     write_saved(saved, path)
@@ -123,66 +130,64 @@ def write_saved(saved: SavedRun, path: Path) -> None:
 
 
 def join_saved(paths: Sequence[Path]) -> SavedRun:
-    """One run from saved files of one command with different seeds or methods, such as those of several machines.
+    """One run from saved files of one configuration with different seeds or methods, such as those of several machines.
 
-    A comparison counts as named before the run only where each file says so. Raises UserError where the commands
-    differ in anything else, or a trial or another baseline is in two files.
+    Raises UserError where the configurations differ, or a trial or another result of a baseline is in two files.
     """
     runs = [read_saved(path) for path in paths]
-    first = runs[0]
+    if len(runs) == 1:
+        return runs[0]
     for path, run in zip(paths, runs, strict=True):
-        if run.experiment != first.experiment or _settings(run) != _settings(first):
+        if not run.settings or (run.experiment, run.settings) != (runs[0].experiment, runs[0].settings):
             raise UserError(
-                f"{paths[0]} and {path} cannot be joined: give files of one command, with other --seeds or --methods"
+                f"{paths[0]} and {path} cannot be joined: give files that this version has saved, of runs "
+                "that differ by --seeds or --methods alone"
             )
-    lines = tuple(dict.fromkeys(line for run in runs for line in run.results))  # a baseline without seed once
+    lines = _union(run.results for run in runs)  # a baseline without seed once
     trials = [
-        trial for run in runs for trial in {(line.method, line.seed) for line in run.results} if trial[1] is not None
+        trial for run in runs for trial in {(one.method, one.seed) for one in run.results if one.seed is not None}
     ]
-    tests = {
-        (line.table, line.method, line.world, line.split, line.seed, line.metric, line.condition) for line in lines
-    }
+    tests = {(one.table, one.method, one.world, one.split, one.seed, one.metric, one.condition) for one in lines}
     if len(set(trials)) < len(trials) or len(tests) < len(lines):
         raise UserError(
             f"{', '.join(map(str, paths))} cannot be joined, because two have results of one method and seed, or "
             "differ in a baseline: leave one out"
         )
+    tested = {f"{method} seed {seed}" for method, seed in trials}
     return SavedRun(
-        first.experiment,
+        runs[0].experiment,
         _union(run.commits for run in runs),
         _union(run.commands for run in runs),
         tuple(sorted({seed for run in runs for seed in run.seeds})),
-        _joined([one for run in runs for one in run.comparisons]),
+        _comparisons_of_all(runs),
         _union(run.models for run in runs),
         _union(run.changed for run in runs),
-        _union(run.untested for run in runs),
+        tuple(trial for trial in _union(run.untested for run in runs) if trial not in tested),
+        runs[0].settings,
         lines,
     )
 
 
-def _settings(run: SavedRun) -> set[tuple[str, ...]]:
-    """Words of the run's commands without what may differ between joined runs."""
-    found = set()
-    for command in run.commands:
-        words, leaves = list[str](), False
-        for word in shlex.split(command):
-            leaves = word in ("--seeds", "--methods") or (leaves and not word.startswith("--"))
-            words += [] if leaves else [word]
-        found.add(tuple(words))
-    return found
+def _digest(config: Config) -> str:
+    settings = config_to_json(config)
+    settings.pop("methods", None)
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _union(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(one for part in parts for one in part))
 
 
-def _joined(comparisons: Sequence[MainComparison]) -> tuple[MainComparison, ...]:
-    """Each comparison once, by the file that named it latest."""
+def _comparisons_of_all(runs: Sequence[SavedRun]) -> tuple[MainComparison, ...]:
+    """Each comparison once; it counts as named before the run only where each file says so."""
     times = defaultdict[MainComparison, list[str]](list)
-    for one in comparisons:
+    for one in (one for run in runs for one in run.comparisons):
         times[replace(one, named="")].append(one.named)
     return tuple(
-        replace(one, named=next((time for time in named if time != BEFORE), BEFORE)) for one, named in times.items()
+        replace(
+            one, named=BEFORE if named == [BEFORE] * len(runs) else next((n for n in named if n != BEFORE), UNANNOUNCED)
+        )
+        for one, named in times.items()
     )
 
 

@@ -7,6 +7,7 @@ does not win. Their frames show the grid, the manual, and beside each sentence t
 frame says how the episode ended.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -48,8 +49,11 @@ def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
         return write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
 
     def draw_failure(method: str, policy: LoadedPolicy) -> Iterator[Path]:
-        if (failed := failed_episode(policy, SEED)) is not None:
-            yield write_gif(_frames(policy, SEED, failed), out / f"videos/{method}_failed.gif", _FRAME_SECONDS)
+        path = out / f"videos/{method}_failed.gif"
+        if (failed := failed_episode(policy, SEED)) is None:
+            path.unlink(missing_ok=True)
+        else:
+            yield write_gif(_frames(policy, SEED, failed), path, _FRAME_SECONDS)
 
     def draw_looks(method: str, policy: LoadedPolicy) -> Iterator[Path]:
         if method != "game_id":
@@ -66,10 +70,10 @@ def _name(method: str) -> str:
 def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:
     """[12, 12] float64: attention of an entity's sprites to sentences about another, nan if never together."""
     config: MessengerRunConfig = policy.config
-    world = make_world(config, config.last_stage, ATTENTION_EPISODES, split=split)
-    obs = world.reset(ATTENTION_SEED)
-    policy.reset(ATTENTION_SEED, world.texts)
-    with policy.showing_attention():
+    made = make_world(config, config.last_stage, ATTENTION_EPISODES, split=split)
+    with contextlib.closing(made) as world, policy.showing_attention():
+        obs = world.reset(ATTENTION_SEED)
+        policy.reset(ATTENTION_SEED, world.texts)
         policy.act(obs)
     assert policy.last_output is not None
     weights = policy.last_output.extras["attention/manual"][:, 0, 0].cpu().numpy()
@@ -121,9 +125,8 @@ def _frames(policy: LoadedPolicy, seed: int, index: int) -> list[np.ndarray]:
 
 def watch_reading(policy: LoadedPolicy, seed: int, index: int) -> list[tuple[Scene, str]]:
     """Scenes of world `index` before each choice, with its attention, and after the last one; each with a caption."""
-    world = candidate_worlds(policy)
-    assert isinstance(world, Messenger)
-    with policy.showing_attention():
+    with candidate_worlds(policy) as world, policy.showing_attention():
+        assert isinstance(world, Messenger)
         return list(_moments(policy, world, seed, index))
 
 

@@ -39,7 +39,7 @@ def record_episode(policy: LoadedPolicy, seed: int = SEED, captions: bool = True
 def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
     """Lines that describe the episode of `record_episode`: texts, messages, actions, rewards and metrics."""
     index = chosen_episode(policy, seed)
-    with contextlib.closing(candidate_worlds(policy)) as world:
+    with candidate_worlds(policy) as world:
         steps = steps_of_episode(policy, world, seed, index)
         yield from describe_steps(world, steps, index, lambda agent: written_by(policy, index, agent))
 
@@ -155,20 +155,20 @@ def _read(world: World, index: int) -> dict[str, str]:
     return {key: text.replace("\n", " | ") for key, text in (shared | own).items()}
 
 
-def candidate_worlds(policy: LoadedPolicy) -> World:
-    """The worlds whose first episodes can be chosen."""
-    return policy.make_world(CANDIDATES)
+def candidate_worlds(policy: LoadedPolicy) -> contextlib.closing[World]:
+    """Context with the worlds whose first episodes can be chosen; closes them."""
+    return contextlib.closing(policy.make_world(CANDIDATES))
 
 
 def chosen_episode(policy: LoadedPolicy, seed: int) -> int:
     """The solved episode of median length."""
-    length, solved = play_candidates(policy, candidate_worlds(policy), seed)
+    length, solved = play_candidates(policy, seed)
     return _of_middle_length(length, solved) if solved.any() else 0
 
 
 def failed_episode(policy: LoadedPolicy, seed: int) -> int | None:
     """The unsolved episode of median length; None if all are solved."""
-    length, solved = play_candidates(policy, candidate_worlds(policy), seed)
+    length, solved = play_candidates(policy, seed)
     return None if solved.all() else _of_middle_length(length, ~solved)
 
 
@@ -177,11 +177,11 @@ def _of_middle_length(length: np.ndarray, among: np.ndarray) -> int:
     return int(rows[np.argsort(length[rows])[len(rows) // 2]])
 
 
-def play_candidates(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Length [B] in env steps and success [B] bool of each world's first episode, after which they are closed."""
-    length, solved = np.zeros(world.num_worlds), np.full(world.num_worlds, False)
-    running = np.ones(world.num_worlds, bool)
-    with contextlib.closing(world):
+def play_candidates(policy: LoadedPolicy, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Length [B] in env steps and success [B] bool of each world's first episode."""
+    with candidate_worlds(policy) as world:
+        length, solved = np.zeros(world.num_worlds), np.full(world.num_worlds, False)
+        running = np.ones(world.num_worlds, bool)
         obs, first = world.reset(seed), None
         policy.reset(seed, world.texts)
         while running.any():
@@ -201,7 +201,7 @@ def _frames_and_captions(policy: LoadedPolicy, seed: int, index: int) -> tuple[l
     """Pictures at the start and after each env step, and what each agent has done in that step."""
     from tune_experiments.play.captions import agent_captions
 
-    with contextlib.closing(candidate_worlds(policy)) as world:
+    with candidate_worlds(policy) as world:
         steps = steps_of_episode(policy, world, seed, index)
         frames, captions = [world.render(index)], [agent_captions(world)]
         decides = deciding(world.observe())
@@ -243,14 +243,15 @@ def _continue(act: Callable[[Any], Any], world: World, obs: Any, index: int) -> 
 
 
 def record_states(policy: LoadedPolicy, world: World, seed: int) -> tuple[list[dict[str, np.ndarray]], dict[str, Any]]:
-    """The states, name -> [...], of world 0's first episode and its metrics.
+    """The states, name -> [...], of world 0's first episode and its metrics; closes the world.
 
     There are T + 1 of them: the world's `state` at the start and after each of the T env steps.
     """
-    steps = steps_of_episode(policy, world, seed, 0)
     info: dict[str, Any] = {}
-    states = [{name: values[0].copy() for name, values in world.state.items()}]
-    for *_, info in steps:  # noqa: B007
-        states.append({name: values[0].copy() for name, values in world.state.items()})
+    with contextlib.closing(world):
+        steps = steps_of_episode(policy, world, seed, 0)
+        states = [{name: values[0].copy() for name, values in world.state.items()}]
+        for *_, info in steps:  # noqa: B007
+            states.append({name: values[0].copy() for name, values in world.state.items()})
     place = list(info["done_worlds"]).index(0)
     return states, {name: values[place] for name, values in info["episode"].items()}

@@ -20,8 +20,9 @@ from rich.console import Console
 from rl_envs.core.errors import installing
 from rl_envs.registry import make
 from rl_models.configuration import DeviceChoice
+from rl_models.errors import first_line
 from tune_experiments.core.drawing import describe_drawings, short_reason
-from tune_experiments.core.errors import UserError, first_line
+from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised

@@ -218,7 +218,7 @@ def _describe_groups(rows_by_kind: Mapping[str, Sequence[str]]) -> str:
 
 def _training(lines: Sequence[Result]) -> str:
     """How long the tested weights were trained, and the CPU-seconds that it took, if they are known."""
-    steps = [line.env_steps for line in lines if line.env_steps is not None]
+    steps = [line.env_steps for line in lines if line.env_steps is not None and line.split != "train"]
     if not steps:
         return ""
     sentence = f" Tested after {describe_range(steps)} env steps of training."

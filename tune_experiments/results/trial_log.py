@@ -38,8 +38,10 @@ HANGS = "hangs"
 """Key of a trial's last report before its process ended: the call of its environment that hung, and its stack."""
 REFUSED = "refused"
 """Key of a trial's last report: the sentence of the `UserError` that ended it."""
-FINISHED = "finished"
-"""Key of a trial's last report if it is trained and tested; a run in a store has no folder of the trial to ask."""
+DIVERGED, DIVERGED_FILE = "diverged", "diverged.txt"
+"""How a trial of a search ends whose training has diverged, and the file that says why."""
+FINISHED, DONE = "finished", "done"
+"""Key of a trial's last report if it has finished: `DONE`, or `DIVERGED`. In a store its folder cannot be asked."""
 WAITS = "waits"
 """Key of a trial's report: its notice says what the trial waits for, such as free disk space."""
 # Everything else in a row is a curve.
@@ -195,7 +197,7 @@ def _number(key: str, value: Any) -> float:
 
 SKIPPED_COUNT = "progress/skipped_updates"
 """Key of a row: how many optimiser steps were skipped so far."""
-_CURE = (
+CURE = (
     "lower the learning rate (the flag that ends in learning-rate), or look for NaN, infinity and huge numbers in "
     "observations, rewards and losses"
 )
@@ -220,7 +222,7 @@ def describe_skipped_updates(rows: Sequence[Mapping[str, float]]) -> str:
     share = skipped_share(newest)
     recent = round(newest.get(SKIPPED, 0.0) * WINDOW)
     line = f"skipped updates: {percent(share)} of {newest.get(OPTIMISER_STEPS, 0):,.0f}, {recent} of the last {WINDOW}"
-    return f"{line} (a gradient was not finite): {_CURE}" if share else line
+    return f"{line} (a gradient was not finite): {CURE}" if share else line
 
 
 def find_failure(rows: Sequence[Mapping[str, float]], stage_updates: int, is_last: bool) -> str | None:
@@ -230,7 +232,7 @@ def find_failure(rows: Sequence[Mapping[str, float]], stage_updates: int, is_las
     newest = rows[-1]
     for name, value in newest.items():
         if name.endswith("/loss") and not math.isfinite(value):  # of a supervised stage, which skips nothing
-            return f"{name} is {value} at env step {newest['env_steps']:,}: {_CURE}"
+            return f"{name} is {value} at env step {newest['env_steps']:,}: {CURE}"
     skipped = round(newest.get(SKIPPED, 0.0) * WINDOW)
     window = min(WINDOW, stage_updates) if is_last else WINDOW
     if skipped <= window / 2:
@@ -238,7 +240,7 @@ def find_failure(rows: Sequence[Mapping[str, float]], stage_updates: int, is_las
     in_all = f"{newest[SKIPPED_COUNT]:,.0f} of {newest[OPTIMISER_STEPS]:,.0f} in all"
     return (
         f"{skipped} of the last {min(WINDOW, stage_updates)} updates were skipped, because a gradient was not finite, "
-        f"since env step {_began_at(rows):,} ({in_all}): {_CURE}"
+        f"since env step {_began_at(rows):,} ({in_all}): {CURE}"
     )
 
 
@@ -268,6 +270,8 @@ def score(trial: Path, objective: str, since: float | None = None) -> float:
     With `since` only validations after the first row at this number of env steps count; if there are none, the last
     one.
     """
+    if (trial / DIVERGED_FILE).exists():
+        return math.nan
     log = read_metrics(trial / METRICS_FILE)
     rows = [row for row in log if objective in row]
     if not rows:

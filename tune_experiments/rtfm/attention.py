@@ -69,9 +69,8 @@ class Moment:
 def watch_reading(policy: LoadedPolicy, seed: int = SEED) -> list[Moment]:
     """One episode of a team's first agent: T choices, and the end."""
     index = chosen_episode(policy, seed)
-    world = candidate_worlds(policy)
-    assert isinstance(world, Arena)
-    with policy.showing_attention():
+    with candidate_worlds(policy) as world, policy.showing_attention():
+        assert isinstance(world, Arena)
         return list(_moments(policy, world, seed, index))
 
 

@@ -19,10 +19,11 @@ from typing import Any
 import torch
 
 from rl_models.configuration import DeviceChoice
+from rl_models.errors import first_line
 from rl_models.rllib.private_ray import make_job_config
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import NO_GPU, chosen_device
-from tune_experiments.core.errors import UserError, first_line
+from tune_experiments.core.errors import UserError
 
 _CONNECT_SECONDS = 5.0
 _SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"

@@ -21,10 +21,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from rl_models.errors import first_line
 from rl_models.training.checkpoint import CheckpointError, check_complete, get_checkpoint_path, load_state
 from rl_models.training.checkpoint_files import STATE_FILE
 from tune_experiments.core.config_path import Rules
-from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line
+from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.remote_claim import Claim

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+from rl_models.errors import first_line
 from rl_models.training.checkpoint import numbered_checkpoints
-from tune_experiments.core.errors import UserError, first_line, one_line
+from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.results.trial_log import METRICS_FILE, SCORE, finite, read_metrics
 from tune_experiments.run.remote_sync import RemoteSync
 from tune_experiments.run.stage_training import Report

@@ -8,11 +8,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rl_models.training.algorithm import ENDED_EPISODES, OTHERS_CPU_SECONDS, RESTARTED, Algorithm, Tensors
-from rl_models.training.checkpoint import prune, save_checkpoint
+import torch
+
+from rl_models.training.algorithm import (
+    ENDED_EPISODES,
+    OTHERS_CPU_SECONDS,
+    RESTARTED,
+    SKIPPED_UPDATES,
+    Algorithm,
+    Tensors,
+)
+from rl_models.training.checkpoint import CheckpointError, prune, save_checkpoint
+from tune_experiments.core.drawing import short_reason
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.trial_log import (
     CPU_SECONDS,
+    CURE,
     METRICS_FILE,
     OPTIMISER_STEPS,
     SKIPPED_COUNT,
@@ -27,6 +38,10 @@ _TIMEOUT_SECONDS = 1800.0
 Row = dict[str, float]
 Report = Callable[[dict[str, Any]], None]
 IsTimeUp = Callable[[], bool]
+
+
+class DivergedError(UserError):
+    """Training has diverged: a loss or the policy is not finite, or most updates are skipped, so it learns nothing."""
 
 
 def never() -> bool:
@@ -55,8 +70,16 @@ class StageTraining:
     def run(self, algorithm: Algorithm, until_env_steps: int | None = None) -> None:
         """Train to the end of the stage, to `until_env_steps` or until time is up, at least until the next row.
 
-        The last checkpoint is complete when this returns. UserError if most updates are skipped, so it learns nothing.
+        The last checkpoint is complete when this returns. Raises DivergedError.
         """
+        try:
+            self._train(algorithm, until_env_steps)
+        except (ValueError, LookupError, ArithmeticError) as error:  # as of an environment that gets NaN as an action
+            if isinstance(error, CheckpointError) or not _is_beyond_numbers(algorithm):
+                raise
+            raise DivergedError(f"{short_reason(error)}, because the policy is no longer finite: {CURE}") from error
+
+    def _train(self, algorithm: Algorithm, until_env_steps: int | None) -> None:
         curriculum, self._until = self._curriculum, until_env_steps
         clock, self._cpu = _Clock(curriculum.total().env_steps), _CpuClock(self._log.last)
         statistics: Row = {}
@@ -85,7 +108,7 @@ class StageTraining:
         curriculum, last = self._curriculum, self._log.last
         if self._until is None and find_failure([last], curriculum.progress.updates, curriculum.stage_is_over):
             rows = read_metrics(self._log.folder / METRICS_FILE)
-            raise UserError(find_failure(rows, curriculum.progress.updates, curriculum.stage_is_over) or "")
+            raise DivergedError(find_failure(rows, curriculum.progress.updates, curriculum.stage_is_over) or "")
 
     @property
     def _pauses(self) -> bool:
@@ -148,6 +171,18 @@ class StageTraining:
             or self._pauses
             or curriculum.progress.env_steps - last_env_steps >= every_env_steps
         )
+
+
+def _is_beyond_numbers(algorithm: Algorithm) -> bool:
+    """Whether the last update was skipped, or a weight is so large that its square is not finite."""
+    try:
+        tensors, _ = algorithm.checkpoint()
+    except Exception:  # the algorithm ends because of another error
+        return False
+    was_skipped = bool(tensors.get(SKIPPED_UPDATES, {}).get("recent", [False])[-1])
+    return was_skipped or not all(
+        bool(one.square().isfinite().all()) for one in map(torch.as_tensor, tensors["weights"].values())
+    )
 
 
 def restart_notice(row: dict[str, float | None]) -> dict[str, str]:

@@ -23,7 +23,15 @@ from tune_experiments.core.drawing import short_reason
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
-from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, TrialLog, read_metrics, skipped_share
+from tune_experiments.results.trial_log import (
+    CPU_SECONDS,
+    DIVERGED,
+    DIVERGED_FILE,
+    METRICS_FILE,
+    TrialLog,
+    read_metrics,
+    skipped_share,
+)
 from tune_experiments.run.curriculum_state import CurriculumState, transfer_stage
 from tune_experiments.run.final_evaluation import (
     Evaluate,
@@ -36,7 +44,7 @@ from tune_experiments.run.final_evaluation import (
 )
 from tune_experiments.run.ray_cluster import Gpus
 from tune_experiments.run.run_folder import WRITTEN_BY
-from tune_experiments.run.stage_training import IsTimeUp, Report, StageTraining, never
+from tune_experiments.run.stage_training import DivergedError, IsTimeUp, Report, StageTraining, never
 from tune_experiments.run.trial_errors import ERROR_FILE
 
 CHECKPOINTS, DECLARED_FILE = "checkpoints", "declared.json"
@@ -45,7 +53,8 @@ CHECKPOINTS, DECLARED_FILE = "checkpoints", "declared.json"
 class Trial(Generic[Config]):
     """One run of training in its folder, in this process alone if `is_local`.
 
-    Trials of a search are not tested at the end. Without `gpus` its processes have those of the configuration.
+    Trials of a search are not tested at the end, and have finished when they diverge. Without `gpus` its processes have
+    those of the configuration.
     """
 
     def __init__(
@@ -74,7 +83,8 @@ class Trial(Generic[Config]):
         """
         torch.set_num_threads(1)
         keep_freed_memory()
-        (self.folder / ERROR_FILE).unlink(missing_ok=True)
+        for name in (ERROR_FILE, DIVERGED_FILE):
+            (self.folder / name).unlink(missing_ok=True)
         self.experiment.prepare(self.config, self.method, self.folder)
         newest = newest_complete_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:
@@ -92,7 +102,14 @@ class Trial(Generic[Config]):
                     return
                 if is_time_up():
                     return
-                self._train_stage(log, report, until_env_steps, is_time_up)
+                try:
+                    self._train_stage(log, report, until_env_steps, is_time_up)
+                except DivergedError as error:
+                    if self.is_tested or until_env_steps is not None:
+                        raise
+                    (self.folder / DIVERGED_FILE).write_text(f"{error}\n")
+                    report({"notice": f"{DIVERGED}, and is ranked last: {error}"})
+                    break
         if is_time_up():
             return
         results = self.evaluate(report) if self.is_tested else []

@@ -10,11 +10,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rl_envs.core.errors import CustomEnvError
-from rl_models.errors import InputError
+from rl_models.errors import InputError, first_line
 from rl_models.file_lock import hold_lock
 from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.config_path import with_flags
-from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line, one_line
+from tune_experiments.core.errors import StoreUnavailableError, UserError, one_line
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.run.remote_sync import RemoteSync
 

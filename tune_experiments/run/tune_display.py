@@ -86,7 +86,7 @@ class TrialDisplay(Callback, Stopper):  # type: ignore[misc]
         last, how = trial.last_result or {}, PAUSED if "ends_at" in trial.config["request"] else STOPPED
         if REFUSED in last:  # the reason is printed at the end
             how = self._failed()
-        self._progress.finish(str(trial), "done" if FINISHED in last else how)
+        self._progress.finish(str(trial), last.get(FINISHED, how))
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Print that a trial restarts, and why, unless it has reported that it waits."""

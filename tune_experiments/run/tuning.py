@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs.wrappers import hangs
+from rl_models.errors import first_line
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import chosen_device, refusing_gpu, release_memory
 from tune_experiments.core.config_path import grown_values
-from tune_experiments.core.errors import close_broken_pipes, first_line
+from tune_experiments.core.errors import close_broken_pipes
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.finding import find_experiment, read_configuration
-from tune_experiments.results.trial_log import FINISHED, HANGS, REFUSED, WAITS
+from tune_experiments.results.trial_log import DIVERGED, DIVERGED_FILE, DONE, FINISHED, HANGS, REFUSED, WAITS
 from tune_experiments.run.final_evaluation import is_tested_with
 from tune_experiments.run.population import member_request, train_member
 from tune_experiments.run.progress import PAUSED, Progress
@@ -98,7 +99,7 @@ def train_request(request: Request, gpus: Gpus, report_row: Report) -> None:
         trial = Trial(experiment, config, request["method"], seed, folder, is_tested, gpus, is_local)
         trial.run(report, request.get("until"), functools.partial(is_past, request.get("ends_at")))
         if is_tested_with(folder, grown_values(config)):
-            report({FINISHED: True})
+            report({FINISHED: DIVERGED if (folder / DIVERGED_FILE).exists() else DONE})
 
 
 def run_trials(
@@ -248,7 +249,7 @@ def run_local_trials(
             name = request["name"]
             given = request if uri is None else request | {"uri": join_path(uri, f"trials/{name}")}
             try:
-                is_finished = _run_here(given, gpus, progress, watch)
+                how = _run_here(given, gpus, progress, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise
@@ -256,17 +257,17 @@ def run_local_trials(
                 failures[name] = first_line(error) if reason is None else PermanentFailure(reason)
                 progress.finish(name, "failed")
             else:
-                progress.finish(name, "done" if is_finished else PAUSED)
+                progress.finish(name, how)
             release_memory()
     return failures
 
 
-def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatch | None) -> bool:
-    """Run a trial; whether it has finished, and no slice has ended before."""
-    reported: set[str] = set()
+def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatch | None) -> str:
+    """Run a trial; how it has ended."""
+    last: dict[str, Any] = {}
 
     def report_row(row: dict[str, Any]) -> None:
-        reported.update(row)
+        last.update(row)
         progress.update(request["name"], row)
         if watch is not None:
             watch.poll()
@@ -275,7 +276,7 @@ def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatc
 
     hangs.watch(lambda message: None)  # prints the stack, and ends this process
     train_request(request, gpus, report_row)
-    return FINISHED in reported
+    return str(last.get(FINISHED, PAUSED))
 
 
 # ---- stop by Control-C, by SIGTERM (of Slurm and containers) or by a closed terminal ---------------------------------

@@ -27,6 +27,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_atomically, write_json
 from tune_experiments.results.plots.figures import FAINT, REMARK, LineStyle, default_styles, new_panels, save
 from tune_experiments.results.tensorboard_events import EventFile
+from tune_experiments.results.trial_log import DIVERGED
 from tune_experiments.search.settings import Setting
 
 if TYPE_CHECKING:
@@ -94,6 +95,11 @@ def rank(tried: Sequence[Ranked]) -> list[Ranked]:
     return sorted(tried, key=lambda one: (-one.score, one.setting.number))
 
 
+def has_best(ranked: Sequence[Ranked]) -> bool:
+    """Whether a setting has finished, and has not diverged."""
+    return bool(ranked) and ranked[0].score > -math.inf
+
+
 def write_ranking(out: Path, title: str, objective: str, ranking: Ranking, judged: str, script: str | None) -> None:
     """Write search.jsonl and search.md."""
     lines = [
@@ -105,7 +111,7 @@ def write_ranking(out: Path, title: str, objective: str, ranking: Ranking, judge
     parts = [f"# Search: {title}", "", f"Ranked by {objective}. {judged} No test environment was played.", ""]
     for method, ranked in ranking.items():
         parts += [f"## {method}", "", *_table(objective, ranked), ""]
-        parts += ["```", command(script, ranked[0]), "```", ""] if ranked and script else []
+        parts += ["```", command(script, ranked[0]), "```", ""] if has_best(ranked) and script else []
     write_atomically(out / REPORT_FILE, "\n".join(parts))
 
 
@@ -132,7 +138,8 @@ def _table(objective: str, ranked: Sequence[Ranked]) -> list[str]:
     for place, one in enumerate(ranked, start=1):
         seeds = " ".join(map(str, one.by_seed))
         values = [str(one.setting.values.get(path, "")) for path in paths]
-        lines.append(f"| {' | '.join((str(place), str(one.setting.number), seeds, f'{one.score:.4f}', *values))} |")
+        score = f"{one.score:.4f}" if one.score > -math.inf else DIVERGED
+        lines.append(f"| {' | '.join((str(place), str(one.setting.number), seeds, score, *values))} |")
     return lines
 
 

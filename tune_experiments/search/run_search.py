@@ -15,7 +15,7 @@ from rich.console import Console
 
 from tune_experiments.core.config_json import DataclassInstance, config_to_json
 from tune_experiments.core.config_path import flags_between
-from tune_experiments.core.drawing import attempt, describe_drawings
+from tune_experiments.core.drawing import attempt, describe_drawings, with_older
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
@@ -35,6 +35,7 @@ from tune_experiments.search.folder import (
     claim_for_search,
     command,
     draw_scores,
+    has_best,
     rank,
     write_hparams,
     write_ranking,
@@ -196,7 +197,7 @@ class Search:
             for line in _verdict(method, ranked, len(self._get_settings(method)), objective, script, out / "trials"):
                 console.print(line)
         drawn = attempt("figure of the search", lambda: draw_scores(out / "plots", ranking, objective))
-        for line in describe_drawings(list(drawn)):
+        for line in describe_drawings(with_older(drawn, out / "plots")):
             console.print(line)
         write_hparams(out, ranking, objective)
         console.print(f"wrote {out / 'search.md'}; curves and HParams: tensorboard --logdir {out}")
@@ -292,8 +293,10 @@ def _verdict(
     method: str, ranked: Sequence[Ranked], tried: int, objective: str, script: str | None, trials: Path
 ) -> list[str]:
     """Lines on the best setting, with the score of setting 0 on the same seeds."""
-    if not ranked:
-        return [f"{method}: no setting has finished"]
+    diverged = [str(one.setting.number) for one in ranked if one.score == -math.inf]
+    also = [f"{method}: settings that diverged, ranked last: {', '.join(diverged)}"] if diverged else []
+    if not has_best(ranked):
+        return [f"{method}: no setting has finished with a finite score", *also]
     best, *others = ranked
     equals = [one for one in others if one.setting.number == 0 and one.by_seed.keys() == best.by_seed.keys()]
     own = f", setting 0 has {equals[0].score:.4f}" if equals else ""
@@ -304,6 +307,7 @@ def _verdict(
     return [
         f"{method}: {name} is the best of {of}: {objective} {best.score:.4f}{own}",
         f"  {command(script, best) if script else f'python -m tune_experiments evaluate {winner}'}",
+        *also,
     ]
 
 

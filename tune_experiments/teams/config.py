@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
-from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread, fields_but, fields_of_others
+from rl_models.configuration import MAY_CHANGE, MAY_TURN_ON, UnitInterval, Unread, fields_but, fields_of_others
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
@@ -40,6 +40,8 @@ DIVIDED_METHOD = "endi_dis"
 CORDIAL = "_cordial"
 """Suffix of the methods with CORDIAL."""
 Q_METHODS = ("qmix", "vdn")
+SETS_ITSELF = "the environment sets it itself, leave it out"
+"""What to do with a flag that a class of `World` does not read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +110,7 @@ class Config(
     custom one."""
     env_arguments: str = "{}"
     """Keyword arguments of the environment as a JSON object, such as '{"max_cycles": 50}'."""
-    agents_leave: bool = False
+    agents_leave: bool = field(default=False, metadata=MAY_TURN_ON)
     """Whether agents can leave before an episode ends; set automatically if random play before the run shows one that
     does."""
     max_episode_steps: NonNegativeInt = 0
@@ -172,7 +174,7 @@ class Config(
             found["learner.value_loss_at"] = "it is decisions, leave it out"
             found |= dict.fromkeys(("language.team.messages", "language.team.situation"), "leave it out")
         if find_entry_point(self.env):
-            found |= dict.fromkeys((*texts, "agents_leave"), "the environment sets it itself, leave it out")
+            found |= dict.fromkeys((*texts, "agents_leave"), SETS_ITSELF)
         return found
 
     def arguments(self) -> dict[str, Any]:

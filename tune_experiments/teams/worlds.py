@@ -3,9 +3,11 @@
 import contextlib
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from rl_envs import World
 from rl_envs.core.errors import CustomEnvError, warn_once
@@ -20,7 +22,7 @@ from rl_models.text.token_states import ModelTokens
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED
 from tune_experiments.experiment.on_device import build_on_device
-from tune_experiments.teams.config import DIVIDED_METHOD, LANGUAGE_METHODS, Config
+from tune_experiments.teams.config import DIVIDED_METHOD, LANGUAGE_METHODS, SETS_ITSELF, Config
 from tune_experiments.teams.environment_names import unnamed_callable
 
 _ALL_CHARACTERS = 2**20
@@ -47,12 +49,12 @@ def make_world(
 
     An environment of another package gets `render_mode`, and `more` options of `from_pettingzoo`; worlds of `rl_envs`
     can always render. CustomEnvError if there is no such environment, or it cannot be built; UserError if a world of
-    `rl_envs` has no such argument. An environment that changes the working directory does so only while it is built.
+    `rl_envs` has no such argument. What an environment changes for the whole process is undone (`_undoing_changes`).
     """
     if entry_point := find_entry_point(config.env):
         return _own_world(config, world_class(entry_point), num_worlds, first_world)
     arguments, limit = config.arguments(), config.max_episode_steps or None
-    with _staying(config.env):
+    with _undoing_changes(config.env):
         if config.env.startswith(UNNAMED):
             make_own = functools.partial(unnamed_callable(config.env), **arguments)
             make_env: Any = functools.partial(parallel_env, make_own)
@@ -66,13 +68,29 @@ def make_world(
 
 
 @contextlib.contextmanager
-def _staying(env: str) -> Iterator[None]:
-    """Undo a change of the working directory, which would lead the files of the run elsewhere."""
-    before = Path.cwd()
+def _undoing_changes(env: str) -> Iterator[None]:
+    """Undo changes of the working directory and of torch's defaults, which the files and networks of the run follow."""
+    before, defaults = Path.cwd(), _torch_defaults()
     with contextlib.chdir(before):
-        yield
+        try:
+            yield
+        finally:
+            for name, (value, restore) in _torch_defaults().items():
+                if value != defaults[name][0]:
+                    restore(defaults[name][0])
+                    warn_once(f"{env} sets torch's default {name} to {value}, which is undone: let it name its {name}")
         if (now := Path.cwd()) != before:
             warn_once(f"{env} changes the working directory to {now}, which is undone: let it open files by full paths")
+
+
+def _torch_defaults() -> dict[str, tuple[Any, Callable[[Any], object]]]:
+    """Default of torch -> its value, and the function that sets it."""
+    device = torch.get_default_device()
+    return {
+        "dtype": (torch.get_default_dtype(), torch.set_default_dtype),
+        "device": (None if device == torch.device("cpu") else device, torch.set_default_device),
+        "gradient mode": (torch.is_grad_enabled(), torch.set_grad_enabled),
+    }
 
 
 def takes_argument(config: Config, name: str) -> bool:
@@ -113,7 +131,7 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
     for name in ("max_words", "max_sentences"):
         if getattr(config, name) != getattr(Config, name):
             flag = name.replace("_", "-")
-            raise UserError(f"--{flag} has no effect on {config.env}: the environment sets it itself, leave it out")
+            raise UserError(f"--{flag} has no effect on {config.env}: {SETS_ITSELF}")
     own = cls if find_entry_point(config.env) else guarded(cls)
     try:
         world = with_agent_index(own)(num_worlds, first_world, **arguments, **place)

@@ -81,22 +81,22 @@ class KitchenSpectator(Spectator):
 def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
     """The solved episode of median length, if any."""
     index = chosen_episode(policy, seed)
-    world = candidate_worlds(policy)
-    assert isinstance(world, Salad)
-    steps = steps_of_episode(policy, world, seed, index)
-    narrator, moments, info = Narrator(world), [], dict[str, Any]()
-    messages = ("",) * world.num_agents
-    scene, seen = world.scene(index), _seen(world, index)
-    for actions, reward, _, info in steps:  # noqa: B007 (what the last one told is needed)
-        messages, after = _last_messages(policy, index) or messages, world.scene(index)
-        chosen = _chosen(narrator, seen, actions[index])
-        # Messages and chosen actions of one step are shown together.
-        frame = render.draw(dataclasses.replace(scene, about=after.about, messages=messages))
-        moments.append(Moment(frame, _scenes(narrator, seen), messages, chosen, float(reward[index, 0])))
-        scene, seen = after, _seen(world, index)
-    place = list(info["done_worlds"]).index(index)
-    metrics = {name: float(np.asarray(values[place]).flat[0]) for name, values in info["episode"].items()}
-    return Episode(tuple(moments), render.draw(dataclasses.replace(scene, messages=messages)), metrics)
+    with candidate_worlds(policy) as world:
+        assert isinstance(world, Salad)
+        steps = steps_of_episode(policy, world, seed, index)
+        narrator, moments, info = Narrator(world), [], dict[str, Any]()
+        messages = ("",) * world.num_agents
+        scene, seen = world.scene(index), _seen(world, index)
+        for actions, reward, _, info in steps:  # noqa: B007 (what the last one told is needed)
+            messages, after = _last_messages(policy, index) or messages, world.scene(index)
+            chosen = _chosen(narrator, seen, actions[index])
+            # Messages and chosen actions of one step are shown together.
+            frame = render.draw(dataclasses.replace(scene, about=after.about, messages=messages))
+            moments.append(Moment(frame, _scenes(narrator, seen), messages, chosen, float(reward[index, 0])))
+            scene, seen = after, _seen(world, index)
+        place = list(info["done_worlds"]).index(index)
+        metrics = {name: float(np.asarray(values[place]).flat[0]) for name, values in info["episode"].items()}
+        return Episode(tuple(moments), render.draw(dataclasses.replace(scene, messages=messages)), metrics)
 
 
 def _seen(world: Salad, index: int) -> dict[str, np.ndarray]:

@@ -327,7 +327,7 @@ class PettingZooWorld(World):
             how = f"was terminated where {self.agents[int(frame.alive[place].argmax())]!r} was truncated"
         raise CustomEnvError(
             f"the agent {self.agents[agent]!r} {how}, at env step {step} of an episode, and "
-            "agents_leave is False: set it to True (--agents-leave, with another --out)"
+            "agents_leave is False: set it to True (--agents-leave)"
         )
 
     def _present(self) -> Frame:

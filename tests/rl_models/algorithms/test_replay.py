@@ -55,6 +55,14 @@ def test_a_replay_keeps_what_q_learning_needs_of_whole_fragments():
         assert drawn[key][:, 0].tolist() == numbers(drawn)
 
 
+def test_in_fragments_from_before_agents_may_leave_none_has_left():
+    one, alive = filled((0, 2)), torch.tensor([True, False]).expand(2, 4, 2)
+    one.add(batch(2, 2) | {"obs/alive": alive})
+    (drawn,) = one.draws(1, 4, seed=0)
+    for number, there in zip(numbers(drawn), drawn["obs/alive"], strict=True):
+        assert bool(there.all()) == (number < 2) and there[:, 0].all()
+
+
 def test_the_oldest_go_first():
     one = filled((0, 4), (4, 4))
     assert contents(one) == list(range(8))

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from rl_models.errors import first_line
 from tune_experiments.core.errors import EXIT_CODE, exits_with_one_sentence
 from tune_experiments.core.files import write_atomically
 
@@ -20,6 +21,11 @@ def test_a_full_disk_is_one_sentence_with_the_file_and_leaves_what_was_there(tmp
     assert exits_with_one_sentence(write_atomically)(tmp_path / "rows", "new") == EXIT_CODE
     assert str(tmp_path / "rows") in capsys.readouterr().err
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("rows", "old")]
+
+
+@pytest.mark.parametrize(("message", "line"), [("", "ValueError"), (" ...\n", "ValueError"), ("\na.\r\nb", "a")])
+def test_the_first_line_of_an_error_has_words(message, line):
+    assert first_line(ValueError(message)) == line
 
 
 def test_an_error_of_no_file_is_raised():

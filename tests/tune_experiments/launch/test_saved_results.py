@@ -178,23 +178,26 @@ def test_a_marker_that_chooses_what_is_not_there_is_refused(file, capsys, choice
     assert choice in capsys.readouterr().err
 
 
-def part(file, name, seeds, flags="", value=0.5, named=BEFORE):
-    """A saved file with other seeds, of a command with these flags, and with this value of a baseline."""
+def part(file, name, seeds, value=0.5, named=BEFORE, **changes):
+    """A saved file with other seeds, and with this value of a baseline."""
     whole = saved_results.read_saved(file)
     found = [replace(one, seed=seed) for one in whole.results if one.seed == 0 for seed in seeds]
     saved = replace(
         whole,
-        commands=(f"{whole.commands[0]} --seeds {' '.join(map(str, seeds))}{flags}",),
+        commands=(f"{whole.commands[0]} --seeds {' '.join(map(str, seeds))}",),
         seeds=seeds,
-        comparisons=tuple(replace(one, named=named) for one in whole.comparisons),
         results=(*found, replace(found[0], method="random", seed=None, value=value)),
+        **{"comparisons": tuple(replace(one, named=named) for one in whole.comparisons)} | changes,
     )
     saved_results.write_saved(saved, file.parent / name)
     return str(file.parent / name)
 
 
 def test_files_of_other_seeds_are_joined_to_one_with_the_intervals_of_all_seeds(file, capsys):
-    parts = [part(file, "a.jsonl.gz", (0, 1)), part(file, "b.jsonl.gz", (2, 3, 4), named=NOT_RECORDED)]
+    parts = [
+        part(file, "a.jsonl.gz", (0, 1), untested=("sync seed 2", "sync seed 9")),
+        part(file, "b.jsonl.gz", (2, 3, 4)),
+    ]
     joined = file.parent / "c.jsonl.gz"
     assert main(["table", *parts, "--save", str(joined)]) == 0
     held = saved_results.read_saved(joined)
@@ -202,11 +205,19 @@ def test_files_of_other_seeds_are_joined_to_one_with_the_intervals_of_all_seeds(
     assert len(held.commands) == 2
     assert [one.seed for one in held.results if one.method == "sync"] == [0, 1, 2, 3, 4]
     assert len([one for one in held.results if one.method == "random"]) == 1
-    assert [one.named for one in held.comparisons] == [NOT_RECORDED]
+    assert [one.named for one in held.comparisons] == [BEFORE]
+    assert held.untested == ("sync seed 9",)
+
+
+@pytest.mark.parametrize("change", [{"named": NOT_RECORDED}, {"comparisons": ()}])
+def test_a_comparison_of_joined_files_was_named_before_the_run_only_where_each_says_so(file, change):
+    paths = [part(file, "a.jsonl.gz", (0, 1)), part(file, "b.jsonl.gz", (2,), **change)]
+    joined = saved_results.join_saved([Path(path) for path in paths])
+    assert [one.named == BEFORE for one in joined.comparisons] == [False]
 
 
 @pytest.mark.parametrize(
-    "other", [{"seeds": (1, 2)}, {"seeds": (2,), "flags": " --n 3"}, {"seeds": (2,), "value": 0.4}]
+    "other", [{"seeds": (1, 2)}, {"seeds": (2,), "settings": "other"}, {"seeds": (2,), "value": 0.4}]
 )
 def test_files_that_share_a_trial_or_differ_in_more_than_their_seeds_are_not_joined(file, other, capsys):
     paths = [part(file, "a.jsonl.gz", (0, 1)), part(file, "b.jsonl.gz", **other)]

@@ -129,6 +129,16 @@ def test_curves_that_fail_and_a_folder_that_cannot_be_written_leave_the_rest(mon
     assert any(read_data((run_folder / PAGE).read_text())["teams"][0]["episodes"][0]["pictures"])
 
 
+def test_a_file_from_before_is_named_where_drawing_it_again_has_failed(monkeypatch, run_folder):
+    team = untrained("train", "ippo", env="tests.tune_experiments.teams.games:Meeting", methods=("ippo",))
+    given(monkeypatch, team)
+    assert not [line for line in shown(team, run_folder).splitlines() if line.startswith("no ")]
+    monkeypatch.setattr(type(team.experiment), "video", lambda *given: Broken().frames)
+    monkeypatch.setattr(show, "write_page", lambda *given, **named: Broken().page)
+    (named,) = (line for line in shown(team, run_folder).splitlines() if "videos/ippo" in line)
+    assert named.startswith("no ") and f"/{PAGE.removesuffix('.html')}" in named and "curves" not in named
+
+
 class Broken:
     """A team of which nothing can be drawn."""
 

@@ -5,11 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
+from rl_envs import World
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal
 from tests.tune_experiments.play.teams import untrained
+from tune_experiments.cordial_sync import camera_video
+from tune_experiments.endi import episode_video
+from tune_experiments.messenger import figures as messenger_figures
 from tune_experiments.play import recording
 from tune_experiments.play.loading import load_policy
 from tune_experiments.play.pretrained import first_actions
+from tune_experiments.rtfm import attention
+from tune_experiments.verco import replay
 
 LENGTHS = np.array([9.0, 2, 7, 4, 30, 5])
 
@@ -23,7 +29,6 @@ LENGTHS = np.array([9.0, 2, 7, 4, 30, 5])
     ],
 )
 def test_of_solved_and_of_failed_episodes_the_one_of_middle_length_is_shown(monkeypatch, solved, won, failed):
-    monkeypatch.setattr(recording, "candidate_worlds", lambda policy: None)
     monkeypatch.setattr(recording, "play_candidates", lambda *_: (LENGTHS, np.array(solved, bool)))
     assert recording.chosen_episode(None, 0) == won
     assert recording.failed_episode(None, 0) == failed
@@ -36,6 +41,31 @@ def test_every_game_that_is_opened_to_show_an_episode_is_closed():
     assert len(list(recording.describe_episode(team))) == LIMIT + 1
     first_actions(team)
     assert Signal.opened == Signal.closed > 0
+
+
+@pytest.mark.parametrize(
+    ("drawing", "experiment", "method"),
+    [
+        (lambda team: attention.watch_reading(team), "rtfm_rock_paper_scissors", "matching"),
+        (lambda team: messenger_figures.watch_reading(team, 0, 0), "messenger_emma", "emma"),
+        (lambda team: messenger_figures.mean_attention(team, "train"), "messenger_emma", "emma"),
+        (lambda team: replay.replay(team), "verco_salad", "verco"),
+        (lambda team: camera_video.record_cameras(team, pixels=42), "furnmove_visual", "sync_13_cordial"),
+        (lambda team: episode_video.video(team, episode_video.MESSENGER), "endi_messenger", "emma"),
+    ],
+)
+def test_every_world_is_closed_when_drawing_fails(monkeypatch, drawing, experiment, method):
+    def fail(*_):
+        raise ArithmeticError
+
+    team, opened, closed = untrained(experiment, method), [], []
+    monkeypatch.setattr(World, "reset", lambda world, seed: opened.append(world) or fail())
+    monkeypatch.setattr(World, "close", lambda world: closed.append(world))
+    for module in (attention, messenger_figures, replay, camera_video, episode_video):
+        monkeypatch.setattr(module, "chosen_episode", lambda *_: 0, raising=False)
+    with pytest.raises(ArithmeticError):
+        drawing(team)
+    assert opened and all(any(one is world for one in closed) for world in opened)
 
 
 class Told:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.play.recording import candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.recording import CANDIDATES, chosen_episode, steps_of_episode
 from tune_experiments.rtfm.attention import HELD, draw_attention, things_in, watch_reading
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
@@ -38,7 +38,7 @@ def test_the_goal_and_everything_in_the_room_has_its_attention(moments):
 
 
 def test_a_monster_and_the_item_that_beats_it_are_one_pair(policy, moments):
-    index, world = chosen_episode(policy, 226), candidate_worlds(policy)
+    index, world = chosen_episode(policy, 226), policy.make_world(CANDIDATES)
     steps = steps_of_episode(policy, world, 226, index)
     state = {name: value[index].copy() for name, value in world.state.items()}
     next(steps)
@@ -50,7 +50,7 @@ def test_a_monster_and_the_item_that_beats_it_are_one_pair(policy, moments):
 
 
 def test_what_is_held_stands_where_the_agent_is(policy):
-    world = candidate_worlds(policy)
+    world = policy.make_world(CANDIDATES)
     world.reset(0)
     world.restore({**world.snapshot(), "held": np.full_like(world.state["held"], 2)})
     held = things_in(world, 3)[HELD]

@@ -29,6 +29,13 @@ def test_a_switch_that_changed_is_named_as_it_was_and_as_it_is():
     assert changed.words == "--no-agents-leave -> --agents-leave"
 
 
+def test_that_agents_leave_may_be_turned_on_and_never_off():
+    rules = continuation_rules(find_experiment("train").presets["smoke"])
+    for before, after in ((False, True), (True, False)):
+        (changed,) = find_differences({"agents_leave": before}, {"agents_leave": after}, rules)
+        assert changed.is_allowed == after
+
+
 def test_rounds_that_are_shares_of_a_budget_keep_it():
     assert "budget_env_steps" not in continuation_rules(find_experiment("red_minirts").presets["smoke"])
 

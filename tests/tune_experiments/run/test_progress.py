@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tests.tune_experiments.run.stages import Config, experiment, plan
 from tune_experiments.experiment.supervised_stage import NoTraining
-from tune_experiments.results.trial_log import FINISHED, METRICS_FILE, REFUSED, SPEED, read_metrics
+from tune_experiments.results.trial_log import DIVERGED, DONE, FINISHED, METRICS_FILE, REFUSED, SPEED, read_metrics
 from tune_experiments.run import progress
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial import Trial
@@ -64,7 +64,7 @@ def test_a_trial_without_training_has_no_env_steps_a_second(tmp_path):
 
 def test_a_trial_that_its_search_has_dropped_is_stopped_and_one_whose_slice_is_over_is_paused(clock):
     stream = io.StringIO()
-    with Progress(dict.fromkeys("abcde", 900), {}, Console(file=stream)) as shown:
+    with Progress(dict.fromkeys("abcdef", 900), {}, Console(file=stream)) as shown:
         callback = TrialDisplay(shown)
 
         def complete(name, how, said=None):
@@ -73,7 +73,8 @@ def test_a_trial_that_its_search_has_dropped_is_stopped_and_one_whose_slice_is_o
             return stream.getvalue().splitlines()[-1].split()[-1]
 
         assert complete("a", {"objective": "valid/a"}) == "stopped"
-        assert complete("b", {"objective": "valid/a"}, {FINISHED: True}) == "done"
+        assert complete("b", {"objective": "valid/a"}, {FINISHED: DONE}) == "done"
         assert complete("c", {"ends_at": 0.0}) == "paused"
-        assert complete("d", {"ends_at": 0.0}, {FINISHED: True}) == "done"
+        assert complete("d", {"ends_at": 0.0}, {FINISHED: DONE}) == "done"
         assert complete("e", {}, {REFUSED: "write --x 3"}) == "failed"
+        assert complete("f", {"objective": "valid/a"}, {FINISHED: DIVERGED}) == DIVERGED

@@ -1,6 +1,7 @@
 """A trial whose updates are skipped: what its log, line, table and doctor say, and the sentence with which it fails."""
 
 import dataclasses
+import math
 import re
 
 import pytest
@@ -13,8 +14,16 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import make_team_algorithm
 from tune_experiments.results import rows as result_rows
 from tune_experiments.results.tables import make_table
-from tune_experiments.results.trial_log import OPTIMISER_STEPS, SKIPPED_COUNT, find_failure, read_metrics
+from tune_experiments.results.trial_log import (
+    DIVERGED,
+    OPTIMISER_STEPS,
+    SKIPPED_COUNT,
+    find_failure,
+    read_metrics,
+    score,
+)
 from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.stage_training import DivergedError
 from tune_experiments.run.trial import Trial
 
 WINDOW, SHARE = 20, "learner/skipped_updates"
@@ -61,6 +70,25 @@ def test_a_trial_that_is_killed_on_the_way_fails_where_an_unbroken_one_does(tmp_
 def test_a_trial_of_fewer_updates_than_the_window_fails_at_its_end(tmp_path):
     with pytest.raises(UserError, match=r"\b4\b.*\b6\b"):
         trained(tmp_path, declared(begins=2, updates=3))
+
+
+def test_a_trial_of_a_search_that_diverges_has_finished_and_says_so(tmp_path):
+    said = []
+    Trial(experiment(declared(begins=6), "calm"), Config(), "walkers", 0, tmp_path, is_tested=False).run(said.append)
+    assert read_test_results(tmp_path) == [] and math.isnan(score(tmp_path, "valid/sum"))
+    assert said[-1]["notice"].startswith(DIVERGED)
+
+
+@pytest.mark.parametrize("begins", [0, 10])
+def test_an_error_of_a_finite_policy_stays_an_error(tmp_path, begins):
+    def validate(policy):
+        raise ValueError("no kitchen")
+
+    one = experiment(declared(begins=begins, validate=validate), "calm")
+    wanted = DivergedError if begins == 0 else ValueError
+    with pytest.raises(wanted, match="no kitchen") as raised:
+        Trial(one, Config(), "walkers", 0, tmp_path).run(lambda row: None)
+    assert type(raised.value) is wanted
 
 
 def test_a_trial_that_recovers_goes_on_and_its_results_say_the_share(tmp_path):

@@ -1,6 +1,7 @@
 """SAMA's policies: told sub-goals, rounds to learn from, episodes under the planner, conditions, what is refused."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.relocation import NO_TARGET
+from rl_envs.testing import check_world
 from rl_models.batch import decision_mask, forward, to_batch
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
@@ -19,7 +21,7 @@ from tests.tune_experiments.sama.fixed_plans import FixedPlans
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.sama.overcooked.config import SamaConfig
-from tune_experiments.sama.overcooked.domain import DONE, command_texts
+from tune_experiments.sama.overcooked.domain import DONE, command_texts, get_domain
 from tune_experiments.sama.overcooked.evaluation import play_under
 from tune_experiments.sama.overcooked.play import ScriptedExecutor
 from tune_experiments.sama.overcooked.trials import (
@@ -110,6 +112,11 @@ def test_a_chef_that_has_reached_its_sub_goal_is_told_so_and_stops_using_things(
     world.command([0], [(ONION, ONION)])
     assert not world.state["reached"][0].any()
     assert world.observe()["legal"][0, 0, front]
+
+
+def test_a_kitchen_of_commands_keeps_the_contract_of_worlds():
+    pairs = [(state, (WAIT, DISH)) for state in get_domain("cramped_room").diverse_states(3, 0)]
+    check_world(functools.partial(SubgoalKitchen, pairs=pairs, max_episode_steps=6))
 
 
 def test_a_snapshot_holds_what_chefs_are_told():

@@ -158,6 +158,18 @@ def test_a_broken_search_goes_on_where_it_was(ray_session, tmp_path):
     assert sorted(row["setting"] for row in ranking) == [0, 1]
 
 
+def test_a_setting_that_diverges_is_ranked_last_and_the_search_goes_on(ray_session, tmp_path):
+    words = [*SMALL, "--search-by", "grid", "--search-over", "learning_rate=grid:1e30,0.01", "--out", str(tmp_path)]
+    with trials_in_process():
+        assert main(GAME, words) == 0
+        ended = {path: path.stat().st_mtime_ns for path in (tmp_path / "trials").glob("*/*.json*")}
+        assert main(GAME, words) == 0
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "trials").glob("*/*.json*")} == ended
+    ranking = [json.loads(line) for line in (tmp_path / "search.jsonl").read_text().splitlines()]
+    assert [row["parameters"]["learning_rate"] for row in ranking][-1] == 1e30 and len(ranking) == 3
+    assert ranking[-1]["value"] is None and None not in [row["value"] for row in ranking[:-1]]
+
+
 @pytest.mark.slow
 def test_a_search_may_vary_the_processes_of_a_trial(ray_session, tmp_path, monkeypatch):
     monkeypatch.setattr(search_run, "check_this_machine", lambda cpus: None)  # four of the session's CPUs are logical

@@ -1,5 +1,6 @@
 """Environments by name: worlds of the package, Gymnasium's, functions; wrong names, and functions without one."""
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -7,6 +8,7 @@ import os
 
 import numpy as np
 import pytest
+import torch
 
 from rl_envs import make
 from rl_envs.core.errors import CustomEnvError
@@ -35,6 +37,30 @@ def nested():
         return games.Meeting()
 
     return build
+
+
+@pytest.fixture
+def defaults_of_torch():
+    yield
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_grad_enabled(True)
+
+
+@pytest.mark.parametrize(
+    "change", ["set_default_dtype(torch.float64)", "set_default_device('meta')", "set_grad_enabled(False)"]
+)
+def test_an_environment_that_changes_torchs_defaults_changes_no_network(
+    change, tmp_path, monkeypatch, caplog, defaults_of_torch
+):
+    name = change.partition("(")[0]
+    (tmp_path / f"{name}.py").write_text(f"import torch\nfrom {GAMES} import Meeting\ntorch.{change}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with contextlib.closing(make_world(small(f"{name}:Meeting"))) as world:
+        world.reset(0)
+    weights = torch.nn.Linear(1, 1).weight
+    assert (weights.dtype, weights.device.type) == (torch.float32, "cpu")
+    assert torch.is_grad_enabled() and name in caplog.text
 
 
 @pytest.mark.parametrize(

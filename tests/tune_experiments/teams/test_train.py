@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import ArraySpec
 from rl_envs.registry import make
 from rl_models.batch import forward, to_batch
@@ -28,6 +29,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import evaluate_all, make_results
 from tune_experiments.run.speed import environment_report
 from tune_experiments.run.stage_training import restart_notice
+from tune_experiments.run.trial import Trial
 from tune_experiments.teams.config import Q_METHODS
 from tune_experiments.teams.trials import build_policy, plan, play
 from tune_experiments.teams.worlds import make_world
@@ -108,6 +110,25 @@ def test_cordial_is_of_the_size_of_legal_joint_actions_where_a_mask_hides_some(a
 
 
 DEPARTING = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Departing", agents_leave=True)
+
+
+@pytest.mark.parametrize("row", ["ippo", "sync_4", "qmix"])
+def test_a_trial_that_an_agent_ended_by_leaving_goes_on_once_agents_may_leave(row, tmp_path):
+    """In every third episode one leaves, at env step 12 of each copy."""
+    workers = dataclasses.replace(SMOKE.workers, worlds_per_runner=4, fragment_length=4)
+    config = dataclasses.replace(
+        SMOKE,
+        env="tests.tune_experiments.teams.games:SeldomDeparting",
+        methods=(row,),
+        workers=workers,
+        budget_env_steps=6 * 16,
+        checkpoint_every_env_steps=16,
+    )
+    with pytest.raises(CustomEnvError, match="--agents-leave"):
+        Trial(EXPERIMENT, config, row, 0, tmp_path, is_tested=False, is_local=True).run(lambda told: None)
+    allowed, rows = dataclasses.replace(config, agents_leave=True), []
+    Trial(EXPERIMENT, allowed, row, 0, tmp_path, is_tested=False, is_local=True).run(rows.append)
+    assert [told["env_steps"] for told in rows if "env_steps" in told] == [48, 64, 80, 96]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint64", "bool", "float16"])

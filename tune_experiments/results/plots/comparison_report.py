@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.core.drawing import Drawn, attempt
+from tune_experiments.core.drawing import Drawn, attempt, with_older
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.comparison import Comparison, Scores, bootstrap
@@ -62,7 +62,7 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison], notes: Seq
     drawn = [*attempt("plot", lambda: draw_comparisons(comparisons, plots / "comparison.png"))]
     if bounded:
         drawn += attempt("performance profiles", lambda: draw_profiles(bounded, plots / "profiles.png"))
-    return [text, *drawn]
+    return with_older([text, *drawn], plots)
 
 
 def draw_comparisons(comparisons: Sequence[Comparison], path: Path) -> Path:

@@ -71,7 +71,7 @@ class KitchenDomain(RuleDomain[Subgoal]):
     earlier = "one step earlier"
 
     def __init__(self, layout: str | Sequence[str]) -> None:
-        kitchen = Kitchen(layout)
+        self._layout, kitchen = layout, Kitchen(layout)
         self.name = kitchen.name
         self._ways = Reachability(kitchen)
         self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, self._ways))
@@ -86,6 +86,10 @@ class KitchenDomain(RuleDomain[Subgoal]):
         rules = files("tune_experiments.sama.overcooked").joinpath("manual.txt").read_text(encoding="utf-8").strip()
         self.map = _describe_map(self._ways)
         self.manual = f"{rules}\n{self.map}"
+
+    def __reduce__(self) -> Any:
+        # Its caches cannot be pickled, but worlds are, and hold their domain.
+        return type(self), (self._layout,)
 
     def check(self, state: str) -> str:
         """See `Domain.check`."""
