@@ -96,12 +96,11 @@ def table(command: Table, console: Console) -> None:
 
 def _show_run(path: Path, command: Table, console: Console) -> None:
     """Show the tables of a run folder, or save its results."""
-    from tune_experiments.launch.report import show_results, untested_trials
-    from tune_experiments.results.rows import read_results
+    from tune_experiments.launch.report import read_rows, show_results, untested_trials
     from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
 
     experiment, config = find_stored(*read_config(path), command.allow, path / CONFIG_FILE)
-    results = read_results(path)
+    results = read_rows(experiment, path)
     if not results:
         raise UserError(f"{path} has no results yet; the experiment's command with this --out continues it")
     if command.save is None:

@@ -78,7 +78,7 @@ DEPENDENCE = (
 )
 """Metrics of the dependence between agents; the available ones depend on the action space."""
 UNNAMED_FILE = "environment.txt"
-"""File of a run folder that explains how to name an unnamed environment."""
+"""File in a trial's folder that explains how to name an unnamed environment."""
 
 
 class Train(Experiment[Config]):
@@ -157,7 +157,7 @@ class Train(Experiment[Config]):
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Keep the environment's declaration and the small language model; explain how to name an environment."""
         if config.env.startswith(UNNAMED):
-            (trial_folder.parent.parent / UNNAMED_FILE).write_text(_about_unnamed(config.env))
+            (trial_folder / UNNAMED_FILE).write_text(_about_unnamed(config.env))
         observations.keep_declaration(config, trial_folder)
         language.save_model(config, method, trial_folder)
 

@@ -20,9 +20,11 @@ from tune_experiments.experiment.finding import find_stored
 from tune_experiments.launch import saved_results
 from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.run_folder import CONFIG_FILE, read_config
+from tune_experiments.run.manifest import without_run_folder
+from tune_experiments.run.run_folder import CONFIG_FILE, describe_models, read_config, read_sessions
 
 Format: TypeAlias = Literal["csv", "latex", "parquet"]
+_METHODS_AND_SEEDS = re.compile(r" --(?:methods|seeds)(?:[ =](?!--)\S+)*")
 _BY_SUFFIX: Mapping[str, Format] = {".csv": "csv", ".tex": "latex", ".parquet": "parquet"}
 
 
@@ -56,7 +58,7 @@ def export(command: Export, console: Console) -> None:
     results = {name: read_run(path) for name, path in names.items()}
     content: str | bytes
     if chosen == "latex":
-        tables = {name: _tables(path, results[name], command.allow) for name, path in names.items()}
+        tables = {name: _tables(path, command.allow) for name, path in names.items()}
         check_metrics(command.metrics, [metric for some in tables.values() for one in some for metric in one.metrics])
         for name, some in tables.items():
             if command.metrics and not any(set(command.metrics) & set(one.metrics) for one in some):
@@ -84,13 +86,13 @@ def export(command: Export, console: Console) -> None:
     console.print(f"wrote {command.out}")
 
 
-def _tables(path: Path, results: Sequence[Result], allow: Sequence[str]) -> Sequence[PaperTable]:
-    from tune_experiments.launch.report import make_tables
+def _tables(path: Path, allow: Sequence[str]) -> Sequence[PaperTable]:
+    from tune_experiments.launch.report import make_tables, read_rows
 
-    if path.name.endswith(saved_results.SUFFIX):
+    if _is_saved(path):
         return saved_results.read_saved(path).tables()
     experiment, config = find_stored(*read_config(path), allow, path / CONFIG_FILE)
-    return make_tables(experiment, config, results, path)
+    return make_tables(experiment, config, read_rows(experiment, path), path)
 
 
 def name_runs(paths: Sequence[Path]) -> dict[str, Path]:
@@ -104,7 +106,7 @@ def name_runs(paths: Sequence[Path]) -> dict[str, Path]:
 
 def read_run(path: Path) -> Sequence[Result]:
     """Results of a run folder, or of a file that `table --save` has written; UserError if there are none."""
-    if path.name.endswith(saved_results.SUFFIX):
+    if _is_saved(path):
         return saved_results.read_saved(path).results
     if not (results := read_results(path)):
         raise UserError(f"{path} has no results: name the folder of a run that has finished a trial")
@@ -112,17 +114,37 @@ def read_run(path: Path) -> Sequence[Result]:
 
 
 def describe_differences(paths: Mapping[str, Path]) -> list[str]:
-    """For each run folder, a sentence on settings that differ from its experiment's first; not on methods and seeds."""
+    """For each run, a sentence on settings that differ from its experiment's first; not on methods and seeds."""
     first: dict[str, tuple[str, Any]] = {}
     sentences = []
+    by_command = any(map(_is_saved, paths.values()))
     for name, path in paths.items():
-        if (path / CONFIG_FILE).is_file():
-            experiment, config = read_config(path)
-            settings = {key: value for key, value in config.items() if key not in ("methods", "seeds")}
+        if _is_saved(path) or (path / CONFIG_FILE).is_file():
+            experiment, settings = _settings(path, by_command)
             before, reference = first.setdefault(experiment, (name, settings))
             if changed := first_differences(reference, settings):
                 sentences.append(f"Settings that differ ({before} -> {name}): {'; '.join(changed)}.")
     return sentences
+
+
+def _is_saved(path: Path) -> bool:
+    return path.name.endswith(saved_results.SUFFIX)
+
+
+def _settings(path: Path, by_command: bool) -> tuple[str, dict[str, Any]]:
+    """Experiment and settings of a run: its configuration, or the commands and models, which a saved file has alone."""
+    if _is_saved(path):
+        saved = saved_results.read_saved(path)
+        experiment, commands, models = saved.experiment, saved.commands, saved.models
+    else:
+        experiment, config = read_config(path)
+        if not by_command:
+            return experiment, {key: value for key, value in config.items() if key not in ("methods", "seeds")}
+        sessions = read_sessions(path)
+        commands = tuple(without_run_folder(session["command"]) for session in sessions)
+        models = describe_models(sessions)
+    flags = {_METHODS_AND_SEEDS.sub("", command.partition(" ")[2]) for command in commands}
+    return experiment, {"command": "; ".join(sorted(flags)), "models": ", ".join(models)}
 
 
 def check_metrics(metrics: Sequence[str], known: Sequence[str]) -> None:

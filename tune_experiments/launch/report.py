@@ -1,6 +1,7 @@
 """Tables, figures and videos of a run folder, at the end of a run and by the command `table`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -20,20 +21,21 @@ from tune_experiments.run.run_folder import (
     with_announcement_times,
     with_run_notes,
 )
+from tune_experiments.search.folder import SEARCH_FILE
 
 
 def show_results(
     experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
 ) -> tuple[Sequence[Result], Sequence[PaperTable]]:
     """Write and print tables and figures of a run folder, perhaps a temporary copy of a store; rows and tables."""
-    results = read_results(out)
+    results = read_rows(experiment, out)
     if not results:
         return [], []
     tables = make_tables(experiment, config, results, out)
     write_tables(out / TABLE_FILE, tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
-    trials = trial_folders(experiment, config, out)
+    trials = tested_trials(experiment, config, out)
     with trusting(experiment, config):
         drawn = [
             *attempt("figures", lambda: experiment.figures(out, trials)),
@@ -46,6 +48,12 @@ def show_results(
     folder = "FOLDER" if uri else out / "trials"
     console.print(f"curves: {where}tensorboard --logdir {folder}")
     return results, tables
+
+
+def read_rows(experiment: BaseExperiment, out: Path) -> list[Result]:
+    """Rows of a run under the present caption, whatever it was in earlier sessions; those of a search as they are."""
+    results = read_results(out)
+    return results if (out / SEARCH_FILE).exists() else [replace(line, table=experiment.caption) for line in results]
 
 
 def make_tables(
@@ -64,14 +72,24 @@ def make_tables(
     )
 
 
+def tested_trials(experiment: BaseExperiment[Config], config: Config, out: Path) -> dict[str, dict[int, Path]]:
+    """Trial folders with test results of the present budget, as those of the tables: method -> seed -> folder."""
+    budgets = grown_values(config)
+    found = {
+        method: {seed: folder for seed, folder in seeds.items() if is_tested_with(folder, budgets)}
+        for method, seeds in trial_folders(experiment, config, out).items()
+    }
+    return {method: seeds for method, seeds in found.items() if seeds}
+
+
 def untested_trials(
     experiment: BaseExperiment[Config], config: Config, results: Sequence[Result], out: Path
 ) -> list[str]:
     """Method and seed of each trial of a run folder without test results of the present budget."""
-    tested = {(line.method, line.seed) for line in results}
+    shown, tested = {(line.method, line.seed) for line in results}, tested_trials(experiment, config, out)
     return [
         f"{method} seed {seed}"
         for method, seeds in trial_folders(experiment, config, out).items()
-        for seed, folder in seeds.items()
-        if (method, seed) not in tested and not is_tested_with(folder, grown_values(config))
+        for seed in seeds
+        if (method, seed) not in shown and seed not in tested.get(method, {})
     ]

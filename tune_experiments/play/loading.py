@@ -54,7 +54,7 @@ class LoadedPolicy:
     Attributes:
         experiment, config, method, seed: Experiment, configuration, method and seed of its training.
         policy, device: Torch module, and its device.
-        env_steps: Env steps of its training.
+        env_steps: Env steps of its training, as in results; 0 for a policy that was not trained.
         curriculum: State of its curriculum; one stage where there is none.
         is_greedy: Whether it takes the most probable actions or samples, as in its test; None: as `choose` has it.
         trial_folder: Folder of its trial; None where it was not loaded from one.
@@ -77,8 +77,8 @@ class LoadedPolicy:
         self.trial_folder, self.allow = trial_folder, tuple(allow)
         self.method: str = state["method"]
         self.seed = int(state["seed"])
-        self.env_steps = int(state["progress"]["env_steps"])
         self.curriculum = restore_curriculum(experiment.plan(config, self.method, self.seed, trial_folder), state)
+        self.env_steps = self.curriculum.plan.trained_env_steps(int(state["progress"]["env_steps"])) or 0
         self.is_greedy = getattr(config, "is_greedy", experiment.is_greedy)
         self.draws_noise = experiment.draws_noise(config)
         self.last_output: TeamOutput | None = None

@@ -10,7 +10,7 @@ A card holds the first joint actions of one episode, so that a test detects chan
 
 import contextlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, find_
 from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.results.rows import read_results
 from tune_experiments.run.manifest import without_run_folder
-from tune_experiments.run.run_folder import MODELS, read_sessions
+from tune_experiments.run.run_folder import LANGUAGE_MODEL, MODELS, read_sessions
 from tune_experiments.run.trial import CHECKPOINTS, DECLARED_FILE
 
 CARD, MODEL_CARD = "card.json", "README.md"
@@ -34,8 +34,6 @@ _KEPT = (
     *("progress", "validated_at", "curriculum", "choice"),
 )
 """Parts of a checkpoint's state that are kept; the others are for resuming training."""
-_TRAINING_FOLDERS = (CHECKPOINTS, "stages", "texts", "images")
-"""Folders of a trial that a packaged team does not need."""
 _HEADLINES = ("win_rate", "success", "soups")
 """Metrics among a card's metadata, by which the Hub compares models."""
 _ACTION_SEED, _ACTION_STEPS = 7, 24
@@ -96,7 +94,6 @@ def pack(
     loaded = load_policy(checkpoint, allow, "cpu")
     numbers = _numbers(run, loaded)
     sessions = read_sessions(run)
-    session = next((one for one in reversed(sessions) if loaded.seed in one["seeds"]), sessions[-1])
     whole = load_checkpoint(checkpoint)
     models: list[Any] = next((one[MODELS] for one in reversed(sessions) if one.get(MODELS)), [])
     state = {"models": models} | {key: whole.state[key] for key in _KEPT if key in whole.state}
@@ -108,9 +105,7 @@ def pack(
         "method": loaded.method,
         "seed": loaded.seed,
         "env_steps": loaded.env_steps,
-        "command": without_run_folder(session["command"]),
-        "commit": session["git"]["commit"],
-        "versions": {key: session["versions"][key] for key in ("python", "torch", "numpy")},
+        **_origin([one for one in sessions if loaded.seed in one["seeds"]] or sessions),
         "given": given,
         "seed_choice": seed_choice,
         "numbers": numbers,
@@ -119,9 +114,8 @@ def pack(
     unfinished = folder / f".{name}"
     try:
         save_checkpoint(unfinished / CHECKPOINTS, whole.step, {"weights": whole.tensors["weights"]}, state)
-        for beside in trial.iterdir():  # such as its small language model (`Experiment.prepare`)
-            if beside.is_dir() and beside.name not in _TRAINING_FOLDERS:
-                shutil.copytree(beside, unfinished / beside.name)
+        if (trial / LANGUAGE_MODEL).exists():
+            shutil.copytree(trial / LANGUAGE_MODEL, unfinished / LANGUAGE_MODEL)
         if (trial / DECLARED_FILE).exists():
             shutil.copy(trial / DECLARED_FILE, unfinished)
         write_json(unfinished / CARD, card)
@@ -183,6 +177,20 @@ def model_card(card: dict[str, Any], place: str = "") -> str:
         place = " ".join(filter(None, (row["world"], row.get("condition"), player)))
         lines.append(f"| {place} | {row['metric']} | {row['value']:.3f} | {ends} | {episodes} |")
     return "\n".join([*lines, "", "Intervals are over the episodes of this one seed.", ""])
+
+
+def _origin(sessions: Sequence[Mapping[str, Any]]) -> dict[str, str | dict[str, str]]:
+    """Commands, commits (with `+` for local changes) and versions of sessions: which one trained is not known."""
+    gits = [session["git"] or {"commit": None, "dirty": False} for session in sessions]
+    commits = (f"{git['commit'] or 'unknown'}{'+' * git['dirty']}" for git in gits)
+    return {
+        "command": "; ".join(dict.fromkeys(without_run_folder(one["command"]) for one in sessions)),
+        "commit": ", ".join(dict.fromkeys(commits)),
+        "versions": {
+            key: ", ".join(dict.fromkeys(one["versions"][key] for one in sessions))
+            for key in ("python", "torch", "numpy")
+        },
+    }
 
 
 def _numbers(run: Path, loaded: LoadedPolicy) -> list[dict[str, Any]]:

@@ -75,9 +75,9 @@ class Result:
         return (own.strip(), stage) if after else (self.condition, "")
 
     @property
-    def trial(self) -> tuple[str, str, str, str, str, str, int | None]:
-        """Key of the evaluated trial: all that identifies the line, except its metric."""
-        return self.experiment, self.table, self.method, self.world, self.condition, self.split, self.seed
+    def trial(self) -> tuple[str, str, str, str, str, int | None]:
+        """Key of the evaluated trial: all that identifies the line, except its metric; a title may be edited."""
+        return self.experiment, self.method, self.world, self.condition, self.split, self.seed
 
 
 def read(path: Path) -> list[Result]:

@@ -1,8 +1,8 @@
 """A run whose results are in an object store: `--out s3://bucket/run`, or another URI of `core/storage_uri.py`.
 
 A run works in a local folder, which begins as a copy of the store, and uploads new files at each checkpoint. A
-checkpoint's state.json is uploaded last; without it the checkpoint is ignored. Nothing in a store is ever deleted, and
-a store of another run or with other visible files is refused and left unchanged.
+checkpoint's state.json is uploaded after its other files; without it the checkpoint is ignored. Nothing in a store is
+ever deleted, and a store of another run or with other visible files is refused and left unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,13 @@ from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.remote_claim import Claim
-from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, check_no_other_files
+from tune_experiments.run.run_folder import (
+    CONFIG_FILE,
+    TEST_RESULTS_FILE,
+    RunFolder,
+    check_config,
+    check_no_other_files,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -193,8 +199,8 @@ class RemoteSync:
             self.claim.check()
         try:
             here = {name: stamp for name, stamp in _stamps(self.folder).items() if not name.startswith(self._others)}
-            # state.json last: it marks a checkpoint as complete
-            for name in sorted(here, key=lambda name: (name.endswith(STATE_FILE), name)):
+            # Last what marks a checkpoint as complete, and then what marks a trial as finished.
+            for name in sorted(here, key=lambda name: (*map(name.endswith, (TEST_RESULTS_FILE, STATE_FILE)), name)):
                 if self._uploaded.get(name) != here[name]:
                     self.write(name, (self.folder / name).read_bytes())
                     self._uploaded[name] = here[name]

@@ -99,6 +99,7 @@ def reporting_warnings(report: Report) -> Iterator[None]:
 class WandbLogger:
     """Sends rows to Weights & Biases and to `report`; a context manager.
 
+    Rows that a continued trial repeats, between its checkpoint and its end, are not sent again.
     Its files go to `folder`, or where WANDB_DIR says; WANDB_MODE=offline keeps them there for `wandb sync`.
     """
 
@@ -107,6 +108,7 @@ class WandbLogger:
         # The id is the same when a trial continues elsewhere, and different for other runs.
         self._id = hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:16]
         self._run: Any = None
+        self._sent_until = -1
 
     def __enter__(self) -> Self:
         if os.environ.get(PROJECT):
@@ -116,7 +118,7 @@ class WandbLogger:
     def __call__(self, row: dict[str, Any]) -> None:
         """Report a row."""
         self._report(row)
-        if self._run is not None and "env_steps" in row:
+        if self._run is not None and row.get("env_steps", -1) > self._sent_until:
             numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
             self._disable_on_error(lambda: self._run.log(numbers))
 
@@ -138,6 +140,7 @@ class WandbLogger:
         )
         run.define_metric("env_steps")
         run.define_metric("*", step_metric="env_steps")
+        self._sent_until = run.summary.get("env_steps", -1)  # of a run that is resumed; empty offline
         self._run = run
 
     def _disable_on_error(self, act: Callable[[], None]) -> None:

@@ -43,6 +43,8 @@ WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version
 _SHOWN = 5
 TEST_RESULTS_FILE = "test_results.json"
 """File in a trial's folder with its test results, written last; no results for an untested trial."""
+LANGUAGE_MODEL = "language_model"
+"""Folder within a trial's, with a copy of the small model that it learns on."""
 _SET_ASIDE = ".of_other_flags"
 """Hidden folder for files of trials without a checkpoint, when the run restarts with other flags."""
 

@@ -108,7 +108,7 @@ class Trial(Generic[Config]):
                     if self.is_tested or until_env_steps is not None:
                         raise
                     (self.folder / DIVERGED_FILE).write_text(f"{error}\n")
-                    report({"notice": f"diverged, and is ranked last: {error}", DIVERGED: str(error)})
+                    report({"notice": f"{DIVERGED}, and is ranked last: {error}"})
                     break
         if is_time_up():
             return

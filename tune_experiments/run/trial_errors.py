@@ -15,6 +15,8 @@ from rl_models.file_lock import hold_lock
 from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.errors import StoreUnavailableError, UserError, one_line
+from tune_experiments.core.storage_uri import join_path
+from tune_experiments.run.remote_sync import RemoteSync
 
 ERROR_FILE = "error.txt"
 """File in a trial's folder with the traceback of an unexpected error."""
@@ -38,8 +40,11 @@ class PermanentFailure(str):
     """Cause of a failure that a restart would repeat."""
 
 
-def find_permanent_failure(error: Exception, folder: Path) -> str | None:
-    """Reason not to restart a trial, in one sentence, or None; an unforeseen traceback goes into the trial's folder."""
+def find_permanent_failure(error: Exception, folder: Path, uri: str | None = None) -> str | None:
+    """Reason not to restart a trial, in one sentence, or None.
+
+    An unforeseen traceback goes into the trial's folder, or to its `uri` in a store, where the folder is temporary.
+    """
     chain = list(_chain(error))
     if any(isinstance(one, _TRANSIENT_ERRORS) for one in chain):
         return None
@@ -52,11 +57,15 @@ def find_permanent_failure(error: Exception, folder: Path) -> str | None:
     message = f"{type(cause).__name__}: {first_line(cause)}"
     frames = traceback.extract_tb(cause.__traceback__)
     where = f" in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
+    text = "".join(traceback.format_exception(error)).encode()
     try:
-        (folder / ERROR_FILE).write_text("".join(traceback.format_exception(error)))
-    except OSError:  # a store's trial, whose folder is on another machine
+        if uri is None:
+            (folder / ERROR_FILE).write_bytes(text)
+        else:
+            RemoteSync(folder, uri).write(ERROR_FILE, text)
+    except (OSError, UserError):
         return f"{message}{where}"
-    return f"{message}{where}; the traceback is in {folder / ERROR_FILE}"
+    return f"{message}{where}; the traceback is in {join_path(uri or str(folder), ERROR_FILE)}"
 
 
 def with_advice(reason: str, config: object) -> str:

@@ -3,14 +3,12 @@
 import math
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from ray.tune import Callback, Stopper
 from ray.tune.experiment import Trial
 
-from tune_experiments.results.trial_log import DIVERGED, HANGS, REFUSED, WAITS
-from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.results.trial_log import FINISHED, HANGS, REFUSED, WAITS
 from tune_experiments.run.progress import PAUSED, STOPPED, Progress
 from tune_experiments.run.reports import TrialWatch
 
@@ -85,14 +83,10 @@ class TrialDisplay(Callback, Stopper):  # type: ignore[misc]
 
     def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Show that a trial is done, paused, stopped or failed."""
-        request, last = trial.config["request"], trial.last_result or {}
-        how = DIVERGED if DIVERGED in last else "done"
-        folder = Path(request["folder"]).parent / str(trial)
-        if ("ends_at" in request or "objective" in request) and read_test_results(folder) is None:
-            how = PAUSED if "ends_at" in request else STOPPED
+        last, how = trial.last_result or {}, PAUSED if "ends_at" in trial.config["request"] else STOPPED
         if REFUSED in last:  # the reason is printed at the end
             how = self._failed()
-        self._progress.finish(str(trial), how)
+        self._progress.finish(str(trial), last.get(FINISHED, how))
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Print that a trial restarts, and why, unless it has reported that it waits."""

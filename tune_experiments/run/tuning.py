@@ -16,11 +16,12 @@ from rl_envs.wrappers import hangs
 from rl_models.errors import first_line
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import chosen_device, refusing_gpu, release_memory
+from tune_experiments.core.config_path import grown_values
 from tune_experiments.core.errors import close_broken_pipes
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.finding import find_experiment, read_configuration
-from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
-from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.results.trial_log import DIVERGED, DIVERGED_FILE, DONE, FINISHED, HANGS, REFUSED, WAITS
+from tune_experiments.run.final_evaluation import is_tested_with
 from tune_experiments.run.population import member_request, train_member
 from tune_experiments.run.progress import PAUSED, Progress
 from tune_experiments.run.ray_cluster import NO_GPUS, Gpus, assign_gpus
@@ -71,7 +72,7 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
         else:
             train_request(request, gpus, tune.report)
     except Exception as error:
-        reason = find_permanent_failure(error, Path(request["folder"]))
+        reason = find_permanent_failure(error, Path(request["folder"]), request.get("uri"))
         if reason is None:
             raise  # Tune starts the trial again
         tune.report({REFUSED: reason})
@@ -97,6 +98,8 @@ def train_request(request: Request, gpus: Gpus, report_row: Report) -> None:
         seed, is_tested, is_local = request["seed"], request["is_tested"], bool(request.get("is_local"))
         trial = Trial(experiment, config, request["method"], seed, folder, is_tested, gpus, is_local)
         trial.run(report, request.get("until"), functools.partial(is_past, request.get("ends_at")))
+        if is_tested_with(folder, grown_values(config)):
+            report({FINISHED: DIVERGED if (folder / DIVERGED_FILE).exists() else DONE})
 
 
 def run_trials(
@@ -246,22 +249,25 @@ def run_local_trials(
             name = request["name"]
             given = request if uri is None else request | {"uri": join_path(uri, f"trials/{name}")}
             try:
-                _run_here(given, gpus, progress, watch)
+                how = _run_here(given, gpus, progress, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise
-                reason = find_permanent_failure(error, Path(request["folder"]))
+                reason = find_permanent_failure(error, Path(given["folder"]), given.get("uri"))
                 failures[name] = first_line(error) if reason is None else PermanentFailure(reason)
                 progress.finish(name, "failed")
             else:
-                is_paused = "ends_at" in request and read_test_results(Path(request["folder"])) is None
-                progress.finish(name, PAUSED if is_paused else "done")
+                progress.finish(name, how)
             release_memory()
     return failures
 
 
-def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatch | None) -> None:
+def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatch | None) -> str:
+    """Run a trial; how it has ended."""
+    last: dict[str, Any] = {}
+
     def report_row(row: dict[str, Any]) -> None:
+        last.update(row)
         progress.update(request["name"], row)
         if watch is not None:
             watch.poll()
@@ -270,6 +276,7 @@ def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatc
 
     hangs.watch(lambda message: None)  # prints the stack, and ends this process
     train_request(request, gpus, report_row)
+    return str(last.get(FINISHED, PAUSED))
 
 
 # ---- stop by Control-C, by SIGTERM (of Slurm and containers) or by a closed terminal ---------------------------------

@@ -75,10 +75,14 @@ def finite_choices(domain: Any) -> list[Any] | None:
 
 
 def rounded(value: Any, domain: Any) -> Any:
-    """A value of a domain; numbers from a range get few digits."""
+    """A value of a domain; numbers from a range get few digits, more where it is narrow, and do not leave it."""
     from ray.tune.search.sample import Float
 
-    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if isinstance(domain, Float) else value
+    if not isinstance(domain, Float):
+        return value
+    in_widths = max(1.0, abs(value) / (domain.upper - domain.lower))
+    digits = max(_SIGNIFICANT_DIGITS, 2 + math.ceil(math.log10(in_widths)))
+    return min(max(float(f"{value:.{digits}g}"), domain.lower), domain.upper)
 
 
 def _finite_values(path: str, domain: Any) -> Sequence[Any]:

@@ -31,11 +31,10 @@ from rl_models.policy import TeamPolicy
 from rl_models.runtime.texts import TEXTS
 from rl_models.teams.llm_team import language_team
 from tune_experiments.core.errors import UserError
+from tune_experiments.run.run_folder import LANGUAGE_MODEL
 from tune_experiments.teams.config import BLIND, LANGUAGE_METHODS, Config
 from tune_experiments.teams.worlds import make_world
 
-LANGUAGE_MODEL = "language_model"
-"""Folder within a trial's, with a copy of the small model that it learns on."""
 _FIRST_WORLD, _SEED, _TIMES = 10_000, 0, 6
 """First world and seed of the small model's corpus, whose games are not in training; repeats of each text."""
 

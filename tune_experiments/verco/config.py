@@ -24,6 +24,7 @@ from rl_models.networks.network_config import VectorConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
+from tune_experiments.run.run_folder import LANGUAGE_MODEL
 
 FIRST_WARM_START_WORLD = 10_000
 """First world of the warm start and the corpus; training uses other worlds."""
@@ -31,8 +32,6 @@ _SYMBOLIC = ("symbolic_ppo", "symbolic_imitation_ppo", "commnet")
 """Methods with vector observations."""
 _WARM_STARTED = ("verco", "shuffled")
 """Methods whose message adapter is trained before PPO."""
-LANGUAGE_MODEL = "language_model"
-"""Folder within a trial's, with a copy of the small model that it learns on."""
 
 
 @dataclass(frozen=True)

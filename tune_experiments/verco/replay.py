@@ -26,7 +26,8 @@ from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episo
 from tune_experiments.play.spectator import Note, Spectator
 from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.verco.config import LANGUAGE_MODEL, VercoConfig
+from tune_experiments.run.run_folder import LANGUAGE_MODEL
+from tune_experiments.verco.config import VercoConfig
 from tune_experiments.verco.evaluation import writes
 from tune_experiments.verco.supervised_stages import corpus
 from tune_experiments.verco.teams import get_writer

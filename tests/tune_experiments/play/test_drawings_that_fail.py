@@ -20,6 +20,7 @@ from tune_experiments.play.show import PAGE, write_page
 from tune_experiments.play.team_commands import Render, Show
 from tune_experiments.results import rows
 from tune_experiments.results.rows import Result
+from tune_experiments.run.final_evaluation import write_test_results
 
 FAULTS = {
     "raises": (RuntimeError("no display"), "no display"),
@@ -62,6 +63,7 @@ def run_folder(tmp_path):
     (trial / "metrics.jsonl").write_text('{"env_steps": 10, "episode/return": 1.0}\n')
     line = Result("train", "Teams in any environment", "ippo", "game", "test", 0, "return", 1.0)
     rows.write(tmp_path / "results.jsonl", [line])
+    write_test_results(trial, [line])
     return tmp_path
 
 
@@ -83,6 +85,18 @@ def test_a_run_is_written_whole_but_for_the_pictures_that_its_environment_does_n
     (episode,) = read_data((run_folder / PAGE).read_text())["teams"][0]["episodes"]
     assert len(episode["steps"]) == 4 and not any(episode["pictures"])
     assert not list((run_folder / "videos").glob("*"))
+
+
+def test_figures_and_pages_are_of_the_trials_that_the_table_has(monkeypatch, run_folder):
+    team, drawn = faulty_team(""), []
+    for number, budgets in ((1, {"budget_env_steps": 1}), (2, None)):
+        (folder := run_folder / f"trials/ippo-seed{number}").mkdir()
+        if budgets:
+            write_test_results(folder, [], budgets)
+    for name in ("figures", "page"):
+        monkeypatch.setattr(type(team.experiment), name, lambda self, out, trials: drawn.append(trials) or [])
+    shown(team, run_folder)
+    assert drawn == [{"ippo": {0: run_folder / "trials/ippo-seed0"}}] * 2
 
 
 def test_a_team_that_cannot_be_opened_is_missing_in_the_page_of_the_others(monkeypatch, tmp_path):

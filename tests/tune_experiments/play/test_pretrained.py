@@ -1,6 +1,8 @@
 """Teams that the package brings: each plays exactly as its card says, and together they are small."""
 
+import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from rl_models.training.checkpoint import load_state
 from tune_experiments import load_policy
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_json
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.play.loading import find_checkpoint
 from tune_experiments.play.pretrained import (
@@ -23,6 +26,8 @@ from tune_experiments.play.pretrained import (
     read_card,
 )
 from tune_experiments.play.team_paths import PRETRAINED, pretrained_names, stored_path
+from tune_experiments.results.rows import Result, replace_rows
+from tune_experiments.run.run_folder import LANGUAGE_MODEL
 
 NAMES = pretrained_names()
 MAIN_METRICS = {"win_rate", "reward", "success", "sampled_soups"}
@@ -95,6 +100,26 @@ def test_what_cannot_be_packed_is_refused_and_leaves_nothing(change, named, tmp_
     with pytest.raises(UserError, match=named):
         pack(TEAM, **arguments)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_packed_team_names_all_sessions_of_its_seed_and_brings_no_logs(tmp_path):
+    trial = tmp_path / "run/trials/selfplay-seed0"
+    shutil.copytree(TEAM, trial)
+    for name in (LANGUAGE_MODEL, "wandb", "adapters"):
+        (trial / name).mkdir()
+    results = [Result("overcooked_selfplay", "soups", "selfplay", "cramped_room", "test", 0, "soups", 9.5)]
+    replace_rows(tmp_path / "run/results.jsonl", results)
+    versions = {"python": "3.11", "torch": "2", "numpy": "2"}
+    sessions = [
+        {"command": f"python x.py --out run --seeds {seed}", "seeds": [seed], "versions": versions, "git": git}
+        for seed, git in ((0, {"commit": "a", "dirty": True}), (1, {"commit": "b", "dirty": False}), (0, None))
+    ]
+    write_json(tmp_path / "run/manifest.json", {"sessions": sessions})
+    packed = pack(trial, "mine", "Nothing.", "The only one.", folder=tmp_path)
+    card = json.loads((packed / "card.json").read_text())
+    assert {path.name for path in packed.iterdir() if path.is_dir()} == {"checkpoints", LANGUAGE_MODEL}
+    assert (card["command"], card["commit"]) == ("python x.py --seeds 0", "a+, unknown")
+    assert card["versions"] == versions
 
 
 @pytest.mark.slow

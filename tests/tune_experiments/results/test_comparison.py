@@ -8,6 +8,7 @@ import pytest
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch.export import describe_differences, name_runs, read_run
+from tune_experiments.launch.saved_results import SavedRun, write_saved
 from tune_experiments.results.comparison import (
     compare,
     improvement,
@@ -19,7 +20,7 @@ from tune_experiments.results.comparison import (
 from tune_experiments.results.intervals import Interval, welch_interval
 from tune_experiments.results.plots.comparison_report import profile, write_comparison
 from tune_experiments.results.rows import Result, replace_rows, write
-from tune_experiments.run.run_folder import CONFIG_FILE, SCHEMA_VERSION
+from tune_experiments.run.run_folder import CONFIG_FILE, MODELS, SCHEMA_VERSION, RunFolder
 
 
 def result(method, seed, value, metric="success", split="test"):
@@ -139,15 +140,16 @@ def test_methods_are_compared_where_two_were_measured(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_comparison_replaces_only_a_comparison(tmp_path):
+@pytest.mark.parametrize("name", ["comparison.md", "plots/comparison.pdf", "plots/profiles.png"])
+def test_a_comparison_replaces_only_a_comparison(tmp_path, name):
     write(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
     comparisons = compare(read_runs([tmp_path]))
-    report = tmp_path / "comparison.md"
-    report.write_text("### What I think of these runs\n")
-    with pytest.raises(UserError, match=r"comparison.md"):
+    (other := tmp_path / name).parent.mkdir(exist_ok=True)
+    other.write_text("### What I think of these runs\n")
+    with pytest.raises(UserError, match=name):
         write_comparison(tmp_path, comparisons)
-    assert report.read_text() == "### What I think of these runs\n"
-    report.unlink()
+    assert other.read_text() == "### What I think of these runs\n"
+    other.unlink()
     assert write_comparison(tmp_path, comparisons) == write_comparison(tmp_path, comparisons)
 
 
@@ -176,6 +178,23 @@ def test_runs_that_were_trained_in_other_ways_are_compared_with_a_note(tmp_path)
     (unequal,), (equal,) = (compare(read_runs([paths["first"], paths[other]])) for other in ("second", "same"))
     assert all(word in unequal.table().caption for word in ("first 2,000", "second 3,000"))
     assert equal.table().caption == ""
+
+
+def test_saved_files_of_other_commands_and_models_are_compared_with_a_note(tmp_path):
+    saved = {
+        "first": ("python x.py --seeds 0 1 --budget-env-steps 9 --methods sync", "small"),
+        "same": ("python x.py --budget-env-steps 9 --seeds 2", "small"),
+        "second": ("python x.py --budget-env-steps 8 --seeds 2", "large"),
+    }
+    paths = {name: tmp_path / f"{name}.jsonl.gz" for name in saved}
+    for name, (command, model) in saved.items():
+        write_saved(SavedRun("furnmove_sync", ("c",), (command,), (), (), (model,)), paths[name])
+    paths["run"] = tmp_path / "run"
+    with RunFolder.open(paths["run"], {}, "furnmove_sync") as folder:
+        folder.record(MODELS, [{"name": "small"}])
+    other, run = describe_differences(paths)
+    assert all(word in other for word in ("first -> second", "--budget-env-steps 8", "'small' -> 'large'"))
+    assert "first -> run" in run and "models" not in run
 
 
 def test_folders_of_one_name_stay_apart(tmp_path):

@@ -8,9 +8,8 @@ from rich.console import Console
 
 from tests.tune_experiments.run.stages import Config, experiment, plan
 from tune_experiments.experiment.supervised_stage import NoTraining
-from tune_experiments.results.trial_log import METRICS_FILE, REFUSED, SPEED, read_metrics
+from tune_experiments.results.trial_log import DIVERGED, DONE, FINISHED, METRICS_FILE, REFUSED, SPEED, read_metrics
 from tune_experiments.run import progress
-from tune_experiments.run.final_evaluation import write_test_results
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tune_display import TrialDisplay
@@ -63,23 +62,19 @@ def test_a_trial_without_training_has_no_env_steps_a_second(tmp_path):
     assert not any(SPEED in row for row in read_metrics(tmp_path / METRICS_FILE))
 
 
-def test_a_trial_that_its_search_has_dropped_is_stopped_and_one_whose_slice_is_over_is_paused(clock, tmp_path):
+def test_a_trial_that_its_search_has_dropped_is_stopped_and_one_whose_slice_is_over_is_paused(clock):
     stream = io.StringIO()
-    with Progress(dict.fromkeys("abcde", 900), {}, Console(file=stream)) as shown:
+    with Progress(dict.fromkeys("abcdef", 900), {}, Console(file=stream)) as shown:
         callback = TrialDisplay(shown)
 
-        def complete(name, how, has_results=False, said=()):
-            (tmp_path / name).mkdir()
-            if has_results:
-                write_test_results(tmp_path / name, [])
-            # The configuration is that of the member that it has taken over from.
-            request = {"name": "other", "folder": str(tmp_path / "other")} | how
-            trial = MagicMock(config={"request": request}, last_result=dict(said), **{"__str__.return_value": name})
+        def complete(name, how, said=None):
+            trial = MagicMock(config={"request": how}, last_result=said, **{"__str__.return_value": name})
             callback.on_trial_complete(0, [], trial)
             return stream.getvalue().splitlines()[-1].split()[-1]
 
         assert complete("a", {"objective": "valid/a"}) == "stopped"
-        assert complete("b", {"objective": "valid/a"}, True) == "done"
+        assert complete("b", {"objective": "valid/a"}, {FINISHED: DONE}) == "done"
         assert complete("c", {"ends_at": 0.0}) == "paused"
-        assert complete("d", {}) == "done"
-        assert complete("e", {}, said={REFUSED: "write --x 3"}.items()) == "failed"
+        assert complete("d", {"ends_at": 0.0}, {FINISHED: DONE}) == "done"
+        assert complete("e", {}, {REFUSED: "write --x 3"}) == "failed"
+        assert complete("f", {"objective": "valid/a"}, {FINISHED: DIVERGED}) == DIVERGED

@@ -38,6 +38,7 @@ from tune_experiments.launch import launch
 from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import remote_claim, remote_sync, tuning
+from tune_experiments.run.final_evaluation import write_test_results
 from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder
 from tune_experiments.run.run_folder import ANNOUNCED, read_sessions
 
@@ -139,6 +140,17 @@ def test_a_copy_that_was_cut_off_holds_no_checkpoint_that_looks_whole(tmp_path, 
     monkeypatch.setattr(copy, "write", write)
     assert copy.push(), "the next call sends the rest"
     assert newest_complete_checkpoint(store / "checkpoints") is not None
+
+
+def test_results_of_a_trial_come_after_the_team_that_they_are_of(tmp_path, monkeypatch):
+    folder, sent = tmp_path / "trial", []
+    for step in (1, 2):
+        save_checkpoint(folder / "checkpoints", step, {"weights": {"a": np.zeros(2)}}, {})
+    write_test_results(folder, [])
+    copy = RemoteSync(folder, copy_at(tmp_path / "store"))
+    monkeypatch.setattr(copy, "write", lambda name, _: sent.append(name))
+    assert copy.push()
+    assert [Path(name).name for name in sent[-3:]] == ["state.json", "state.json", "test_results.json"]
 
 
 def test_what_was_done_is_kept_when_the_work_fails_and_waits_for_the_store_when_it_succeeds(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from rl_models.algorithms.impala import Impala
 from rl_models.rllib.workers import Workers
 from tests.timeouts import TIMEOUT_SECONDS
 from tests.tune_experiments.rtfm.curriculum_runs import assert_equal_runs, log_of, run
+from tests.tune_experiments.run.in_process import no_pictures
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan, three_stages
 from tune_experiments import matrix_game
 from tune_experiments.core.errors import EXIT_CODE
@@ -19,6 +20,7 @@ from tune_experiments.experiment.plan import make_team_algorithm
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run import remote_claim
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.request import Slice
 from tune_experiments.run.trial import Trial
@@ -140,6 +142,15 @@ def test_the_same_command_goes_on_with_the_trial_that_was_cut_and_ends_as_one_ru
         for name in ("whole", "cut")
     )
     assert whole == cut
+
+
+def test_a_trial_that_ends_within_its_slice_is_done_in_a_store_too(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(remote_claim, "PROPAGATION_SECONDS", 0.0)
+    flags = ["--local", "--slice-seconds", "900", "--methods", "sync", "--games", "32", "--budget-env-steps", "320"]
+    with no_pictures():
+        assert command(f"file://{tmp_path}/store", *flags) == 0
+    said = capsys.readouterr().out
+    assert "  done" in said and "paused" not in said
 
 
 @pytest.mark.usefixtures("seconds")

@@ -42,6 +42,12 @@ def test_an_error_of_code_is_one_sentence_with_its_place_and_keeps_its_traceback
     assert "IndexError" in (tmp_path / ERROR_FILE).read_text()
 
 
+def test_the_traceback_of_a_trial_in_a_store_lies_there(tmp_path):
+    uri = f"file://{tmp_path}/trial"
+    assert f"{uri}/{ERROR_FILE}" in find_permanent_failure(raised(IndexError("7")), tmp_path / "temporary", uri)
+    assert "IndexError" in (tmp_path / "trial" / ERROR_FILE).read_text()
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -26,7 +26,7 @@ def wandb(monkeypatch):
     monkeypatch.setenv("WANDB_PROJECT", "concord")
 
     def install():
-        monkeypatch.setitem(sys.modules, "wandb", Mock())
+        monkeypatch.setitem(sys.modules, "wandb", Mock(**{"init.return_value.summary": {}}))
         return sys.modules["wandb"]
 
     return install
@@ -80,6 +80,13 @@ def test_rows_go_to_the_trials_own_run(wandb):
     other = wandb()
     train("sync-seed1")
     assert id_of(other) != begun["id"]
+
+
+def test_rows_that_a_resumed_run_has_are_not_sent_again(wandb):
+    run = wandb().init.return_value
+    run.summary["env_steps"] = 10
+    assert train() == ROWS
+    assert [call.args[0]["env_steps"] for call in run.log.call_args_list] == [20]
 
 
 def test_runs_that_have_nothing_in_common_but_a_place_are_two_runs_there(wandb, tmp_path, monkeypatch):

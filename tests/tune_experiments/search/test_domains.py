@@ -25,6 +25,13 @@ def test_every_kind_draws_values_of_the_fields_type():
     assert all(0.5 <= one["sync.learning_rate"] <= 2 for one in values(["sync.learning_rate=uniform:0.5:2"], 9))
 
 
+@pytest.mark.parametrize("kind", ["uniform", "loguniform"])
+@pytest.mark.parametrize(("low", "high"), [(0.99, 0.9999), (0.9991, 0.9999), (1.2346e-4, 1.2349e-4)])
+def test_values_of_a_narrow_range_stay_in_it_and_differ(kind, low, high):
+    drawn = [one["inner.learning_rate"] for one in values([f"inner.learning_rate={kind}:{low}:{high}"], 20)]
+    assert len(set(drawn)) == 19 and all(low <= one <= high for one in drawn)
+
+
 def test_a_field_of_several_values_takes_lists():
     space = parse_search_space(["widths=grid:[4],[16, 16],[]", "epochs=grid:1,2"], Config(), None)
     tried = {(one.config.widths, one.config.epochs) for one in all_settings(space, Config(), "sync")}

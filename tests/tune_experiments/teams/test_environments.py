@@ -289,11 +289,19 @@ def test_a_function_without_a_name_trains_in_this_process_and_its_folder_says_ho
     assert "lambda" in said and "my_env:parallel_env" in said
     assert run.config.agents_leave, "as the episode before the run has shown"
     assert opened and [row.seed for row in run.results if row.method == "ippo"]
-    assert "my_env:parallel_env" in (run.folder / UNNAMED_FILE).read_text()
+    assert "my_env:parallel_env" in (run.trials["ippo"][3] / UNNAMED_FILE).read_text()
     assert json.loads((run.folder / "config.json").read_text())["config"]["env"].startswith(UNNAMED)
     assert run.load_policy("ippo").method == "ippo"
     with pytest.raises(UserError, match="local=False"):
         train(env=env, preset="smoke", out=tmp_path / "other", local=False)
+
+
+def test_a_trial_is_prepared_in_its_own_folder_wherever_that_lies(tmp_path):
+    """A trial of a run in a store has a temporary folder, which has no run folder above it."""
+    (folder := tmp_path / "above/store/trial").mkdir(parents=True)
+    EXPERIMENT.prepare(small(find_name(lambda **arguments: games.Departing(**arguments)).name), "ippo", folder)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert folder / UNNAMED_FILE in written and all(path.parent == folder for path in written)
 
 
 def test_a_world_of_ones_own_is_given_any_argument_it_takes_and_what_it_declares_is_checked():

@@ -13,9 +13,9 @@ from tune_experiments.__main__ import main
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import load_policy
+from tune_experiments.run.run_folder import LANGUAGE_MODEL
 from tune_experiments.run.trial import Trial
 from tune_experiments.verco import replay
-from tune_experiments.verco.config import LANGUAGE_MODEL
 from tune_experiments.verco.evaluation import make_world, play_team
 from tune_experiments.verco.replay import save_model
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
@@ -29,6 +29,10 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "trials" / trial_name("base", 0)
     Trial(EXPERIMENT, CONFIG, "base", 0, folder).run(lambda row: None)
     return folder
+
+
+def test_a_model_that_plays_as_it_was_given_was_trained_for_no_env_steps(trained):
+    assert load_policy(trained).env_steps == 0
 
 
 @pytest.mark.long

@@ -19,6 +19,7 @@ from tune_experiments.results.comparison import Comparison, Scores, bootstrap
 from tune_experiments.results.intervals import STRATIFIED, STUDENT, Interval
 from tune_experiments.results.plots.figures import (
     FAINT,
+    FORMATS,
     INK,
     MAX_COLUMNS,
     REMARK,
@@ -48,14 +49,16 @@ NOTE = (
 def write_comparison(folder: Path, comparisons: Sequence[Comparison], notes: Sequence[str] = (NOTE,)) -> list[Drawn]:
     """Write comparison.md, plots/comparison.png and plots/profiles.png; their paths, or why there is no plot.
 
-    Raises UserError where another file has the name of the report.
+    Raises UserError where another file has the name of the report, or of a plot of a folder without a report.
     """
-    text = folder / "comparison.md"
-    if text.exists() and not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
-        raise UserError(f"{text} already exists and is not a comparison of runs: rename it")
+    text, plots = folder / "comparison.md", folder / "plots"
+    if not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
+        pictures = [(plots / name).with_suffix(suffix) for name in ("comparison", "profiles") for suffix in FORMATS]
+        if taken := next((path for path in (text, *pictures) if path.exists()), None):
+            raise UserError(f"{taken} already exists and is not of a comparison of runs: rename it")
     parts = [*(f"{note}\n" for note in notes), *(one.table().markdown() for one in comparisons)]
     write_atomically(text, "\n".join(parts))
-    plots, bounded = folder / "plots", [one for one in comparisons if None not in one.bounds]
+    bounded = [one for one in comparisons if None not in one.bounds]
     drawn = [*attempt("plot", lambda: draw_comparisons(comparisons, plots / "comparison.png"))]
     if bounded:
         drawn += attempt("performance profiles", lambda: draw_profiles(bounded, plots / "profiles.png"))

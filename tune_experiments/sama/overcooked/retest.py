@@ -63,10 +63,11 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
     for tested, episodes in found.items():
         if text := str(episodes.get(TRANSCRIPT, "")):
             write_transcript(out, team.method, team.seed, tested.name, text)
+    trained = team.curriculum.plan.trained_env_steps(team.env_steps)
     rows = [
         row
         for tested, episodes in found.items()
-        for row in make_results(experiment, team.method, team.seed, tested, episodes, team.env_steps)
+        for row in make_results(experiment, team.method, team.seed, tested, episodes, trained)
     ]
     replace_rows(out / RESULTS_FILE, rows)
     return rows
