@@ -164,7 +164,7 @@ def _watch(child: subprocess.Popen[bytes], task: Task, store: Store, seconds: fl
         if task.trial is None and now >= begun + seconds:
             return True
         if newest > packed and now >= packed_at + PACK_INTERVAL_SECONDS:
-            with contextlib.suppress(CheckpointError, FileNotFoundError):  # its trial deletes one: try later
+            with contextlib.suppress(CheckpointError):  # its trial deletes one: try later
                 store.pack()
                 packed_at, packed = time.monotonic(), newest
     return False
