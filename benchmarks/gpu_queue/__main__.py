@@ -20,6 +20,7 @@ from benchmarks.gpu_queue.store import Store, open_store
 from rl_models.runtime.device import DeviceChoice
 from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.errors import EXIT_CODE, UserError, exits_with_one_sentence
+from tune_experiments.run.ray_cluster import checked_device
 
 MIN_SECONDS = 10.0
 """No further item starts with less time left."""
@@ -29,10 +30,13 @@ MIN_SECONDS = 10.0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code, 2 if an item failed in this call or could not be packed."""
     options = _read(arguments)
-    queue = read_queue(options.queue)
+    queue, has_gpu = read_queue(options.queue), checked_device(options.device).type == "cuda"
     with open_store(options.out.resolve()) as store:
         tasks = [resume_task(item, store.folder(item.name), options.retry) for item in queue]
         waiting = [task for task in tasks if task.status == "waiting"]
+        if not has_gpu and (left := [task.item.name for task in waiting if task.item.needs_gpu]):
+            print(f"left for a call with a GPU: {', '.join(left)}")
+            waiting = [task for task in waiting if not task.item.needs_gpu]
         failed = False
         try:
             _work(waiting, store, 60 * options.minutes, options.device)

@@ -49,8 +49,8 @@ class Task:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The item without its gate, which may change."""
-        return {key: value for key, value in asdict(self.item).items() if key != "gate"}
+        """The item without its gate and its need of a GPU, which may change."""
+        return {key: value for key, value in asdict(self.item).items() if key not in ("gate", "needs_gpu")}
 
     @property
     def trial(self) -> Path | None:

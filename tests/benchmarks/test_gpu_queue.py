@@ -74,6 +74,22 @@ def test_a_training_whose_process_dies_after_the_test_has_failed_and_ends_when_i
     assert "game: a slice" not in " ".join(call(TRAINING)[1])  # it is done
 
 
+def test_a_command_that_needs_a_gpu_is_left_where_there_is_none(call, tmp_path):
+    text = command("rates", f"open('{tmp_path}/ran', 'w')") + "needs_gpu = true\n"
+    for _ in range(2):
+        code, said, _ = call(text)
+        assert (code, said[-1]) == (0, "rates 0/1")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.processes
+@pytest.mark.long
+def test_a_command_sees_no_gpu_where_the_call_wants_the_cpu(call, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    code = "import os, sys; sys.exit(os.environ['CUDA_VISIBLE_DEVICES'] != '')"
+    assert call(command("hidden", code))[1][-1] == "hidden 1/1"
+
+
 @pytest.mark.processes
 @pytest.mark.long
 def test_a_command_that_a_whole_call_cannot_finish_fails(call):
