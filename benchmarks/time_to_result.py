@@ -194,9 +194,12 @@ def time_to(task: Task, seed: int) -> dict[str, Any]:
         begins = time.perf_counter()
         cpu_seconds += timed(turn)[1]
         collector.pop_episodes()
-        wall_seconds += time.perf_counter() - begins
         env_steps = learner.progress.env_steps
-        if env_steps - validated_at < task.every_env_steps:
+        is_due = env_steps - validated_at >= task.every_env_steps
+        if is_due and get_device(policy).type == "cuda":
+            torch.cuda.synchronize()  # what the device has left to do counts as training
+        wall_seconds += time.perf_counter() - begins
+        if not is_due:
             continue
         validated_at, values = env_steps, play(collector.policy)[task.metric]
         if len(values) < EPISODES:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 
 from cluster.jobs import PINNED, pinned_packages
-from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.errors import UserError, ending_threads, exits_with_one_sentence
 
 
 def differences(pins: Mapping[str, str], installed: Mapping[str, str]) -> list[str]:
@@ -44,4 +44,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ending_threads(main()))

@@ -72,7 +72,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--storage", default=os.environ.get("CONCORD_STORAGE"), help=message)
     add("--no-wait", action="store_true", help="Return after the submission, without following the output.")
-    add("--env", nargs="*", default=[], metavar="NAME", help="Names of variables of this shell to pass to the job.")
+    message = (
+        "Names of variables of this shell to pass to the job; Ray puts their values on the command lines of its "
+        "workers, where every user of a node can read them."
+    )
+    add("--env", nargs="*", default=[], metavar="NAME", help=message)
     message = "The same, for an experiment that has a flag --env of its own."
     add("--pass-env", nargs="*", default=[], metavar="NAME", help=message)
     add("--install", action="store_true", help="Install the pinned versions on each node before training.")

@@ -5,6 +5,7 @@ env_steps/budget`. The run folders are DIR.work/items/NAME/run; `--minutes 0` on
 """
 
 import argparse
+import contextlib
 import math
 import signal
 import sys
@@ -17,7 +18,9 @@ from benchmarks.gpu_queue.items import read_queue
 from benchmarks.gpu_queue.running import Task, resume_task, run_slice
 from benchmarks.gpu_queue.store import Store, open_store
 from rl_models.runtime.device import DeviceChoice
+from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.errors import EXIT_CODE, UserError, exits_with_one_sentence
+from tune_experiments.run.ray_cluster import checked_device
 
 MIN_SECONDS = 10.0
 """No further item starts with less time left."""
@@ -25,23 +28,31 @@ MIN_SECONDS = 10.0
 
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code, 2 if an item failed in this call."""
+    """Run the command line; returns the exit code, 2 if an item failed in this call or could not be packed."""
     options = _read(arguments)
-    queue = read_queue(options.queue)
+    queue, has_gpu = read_queue(options.queue), checked_device(options.device).type == "cuda"
     with open_store(options.out.resolve()) as store:
         tasks = [resume_task(item, store.folder(item.name), options.retry) for item in queue]
         waiting = [task for task in tasks if task.status == "waiting"]
+        if not has_gpu and (left := [task.item.name for task in waiting if task.item.needs_gpu]):
+            print(f"left for a call with a GPU: {', '.join(left)}")
+            waiting = [task for task in waiting if not task.item.needs_gpu]
+        failed = False
         try:
             _work(waiting, store, 60 * options.minutes, options.device)
         finally:
             try:
                 print(store.pack())
+            except CheckpointError as error:
+                failed = True
+                print(f"error: {error}", file=sys.stderr)
             finally:
                 for task in tasks:
                     print(task.line, flush=True)
-    failed = [task for task in waiting if task.failure]
-    for task in failed:
-        print(f"error: item {task.item.name} failed: {task.failure}", file=sys.stderr)
+    for task in waiting:
+        if task.failure:
+            failed = True
+            print(f"error: item {task.item.name} failed: {task.failure}", file=sys.stderr)
     return EXIT_CODE if failed else 0
 
 
@@ -69,7 +80,8 @@ def _work(waiting: Sequence[Task], store: Store, seconds: float, device: DeviceC
             left = ends_at - time.monotonic()
             if left < MIN_SECONDS:
                 return
-            store.pack()
+            with contextlib.suppress(CheckpointError):  # of an item; the last archive of the call tells it
+                store.pack()
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ class ScriptItem:
     flags: str = ""
     budget_env_steps: PositiveInt
     gate: Gate | None = None
+    needs_gpu: ClassVar[bool] = False
 
     def words(self, folder: Path, seconds: float, device: DeviceChoice) -> list[str]:
         """The command that trains for `seconds` in a run folder."""
@@ -106,13 +107,15 @@ class CommandItem:
 
     name: _Name
     command: Annotated[str, StringConstraints(min_length=1)]
+    needs_gpu: bool = False  # whether it is left for a call with a GPU
     gate: ClassVar[None] = None
     budget_env_steps: ClassVar[int] = 1
 
     def words(self, folder: Path, seconds: float, device: DeviceChoice) -> list[str]:
-        """The command, which may begin with variables; `python` becomes this interpreter."""
+        """The command, which may begin with variables; `python` becomes this interpreter, and `cpu` hides all GPUs."""
         words = [word.replace("{folder}", str(folder)) for word in shlex.split(self.command)]
-        return ["env", *(sys.executable if word == "python" else word for word in words)]
+        hiding = ["CUDA_VISIBLE_DEVICES="] if device == "cpu" else []
+        return ["env", *hiding, *(sys.executable if word == "python" else word for word in words)]
 
     def check(self) -> None:
         """Accept every command: its faults are seen when it runs."""

@@ -39,7 +39,7 @@ class Task:
     item: Item
     folder: Path
     failure: str = ""  # why it failed; empty if it did not
-    has_ended: bool = False  # whether it is a command that has finished
+    has_ended: bool = False  # whether its command has finished, or its training with tests and tables
     _verdict: Verdict | None = None
 
     def save(self) -> None:
@@ -49,8 +49,8 @@ class Task:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The item without its gate, which may change."""
-        return {key: value for key, value in asdict(self.item).items() if key != "gate"}
+        """The item without its gate and its need of a GPU, which may change."""
+        return {key: value for key, value in asdict(self.item).items() if key not in ("gate", "needs_gpu")}
 
     @property
     def trial(self) -> Path | None:
@@ -65,8 +65,7 @@ class Task:
             return "failed"
         if (verdict := self.verdict) is not None and not verdict[0]:
             return "stopped"
-        is_done = self.has_ended if self.trial is None else read_test_results(self.trial) is not None
-        return "done" if is_done else "waiting"
+        return "done" if self.has_ended else "waiting"
 
     @property
     def verdict(self) -> Verdict | None:
@@ -142,7 +141,7 @@ def run_slice(task: Task, store: Store, seconds: float, call_seconds: float, dev
             child.wait()
         file.seek(begin)
         sentence = _last_sentence(file.read().decode(errors="replace"))
-    if task.status != "waiting":
+    if task.status == "stopped":
         return
     if is_cut or (child.returncode == EXIT_CODE and "--slice-seconds" in sentence):
         if seconds >= call_seconds:
@@ -150,7 +149,7 @@ def run_slice(task: Task, store: Store, seconds: float, call_seconds: float, dev
     elif child.returncode:
         task.failure = f"exit code {child.returncode}: {sentence}"
     else:
-        task.has_ended = task.trial is None
+        task.has_ended = task.trial is None or read_test_results(task.trial) is not None
     task.save()
 
 
@@ -164,7 +163,7 @@ def _watch(child: subprocess.Popen[bytes], task: Task, store: Store, seconds: fl
         if task.trial is None and now >= begun + seconds:
             return True
         if newest > packed and now >= packed_at + PACK_INTERVAL_SECONDS:
-            with contextlib.suppress(CheckpointError, FileNotFoundError):  # its trial deletes one: try later
+            with contextlib.suppress(CheckpointError):  # its trial deletes one: try later
                 store.pack()
                 packed_at, packed = time.monotonic(), newest
     return False

@@ -30,7 +30,7 @@ from rl_models.training.checkpoint import (
     newest_complete_checkpoint,
     save_checkpoint,
 )
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.files import write_atomically
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
@@ -41,7 +41,7 @@ __all__ = ["MAX_FILES", "Store", "open_store"]
 MAX_FILES = 8
 """Largest number of files in DIR."""
 _PART = re.compile(r"queue_(\d{6})\.part_(\d+)_of_(\d+)")
-_ITEMS, _PACKED, _LOCK, _HIDDEN = "items", "packed", ".lock", ".unfinished_"
+_ITEMS, _PIECES, _PACKED, _LOCK, _HIDDEN = "items", "pieces", "packed", ".lock", ".unfinished_"
 _NOT_PACKED = (CHECKPOINTS, "videos")
 """Folders that are left out: checkpoints are packed in pieces, videos can be made again."""
 _EVENTS = "events.out.tfevents"
@@ -74,9 +74,10 @@ class Store:
 
         Raises:
             UserError: it does not fit.
-            CheckpointError: a trial has just deleted a checkpoint; or FileNotFoundError.
+            CheckpointError: an item could not be packed, as where its trial has just deleted a checkpoint; the archive
+                has all others, and of that item what the archive before had.
         """
-        content, size, room = self._archive(), checkpoint_pieces.MAX_PIECE_BYTES, self.room
+        (content, failed), size, room = self._archive(), checkpoint_pieces.MAX_PIECE_BYTES, self.room
         parts = [content[begin : begin + size] for begin in range(0, len(content), size)]
         if len(parts) > room:
             raise UserError(
@@ -90,23 +91,45 @@ class Store:
         write_atomically(self.work / _PACKED, hashlib.sha256(content).hexdigest())
         for path in [*old.values(), *self.out.glob(".queue_*")]:
             path.unlink(missing_ok=True)
+        for name, error in failed.items():
+            fault = f"{type(error).__name__}: {one_line(error)}"
+            raise CheckpointError(f"item {name} could not be packed ({fault}): copy {self.work} as well") from error
         return f"packed {len(content) / 2**20:.1f} MiB in {len(parts)} of at most {MAX_FILES} files in {self.out}"
 
-    def _archive(self) -> bytes:
-        trials = list(self.work.glob(f"{_ITEMS}/*/run/trials/*/"))
+    def _archive(self) -> tuple[bytes, dict[str, Exception]]:
+        """The archive, and item -> what kept it from being packed."""
+        buffer, failed = io.BytesIO(), dict[str, Exception]()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            for folder in sorted(self.work.glob(f"{_ITEMS}/*/")):
+                try:
+                    members = dict(self._members(folder))
+                except Exception as error:  # whatever it is, the other items travel
+                    members, failed[folder.name] = self._packed_before(folder.name), error
+                for name, content in members.items():
+                    archive.writestr(name, content, zipfile.ZIP_STORED if name.startswith(_PIECES) else None)
+        return buffer.getvalue(), failed
+
+    def _members(self, folder: Path) -> Iterator[tuple[str, bytes]]:
+        """Name and bytes of each file of the archive for an item."""
+        trials = list(folder.glob("run/trials/*/"))
         # Checkpoints come before logs: a running trial repeats newer rows, but could not restore missing ones.
         going_on = {trial for trial in trials if not (trial / TEST_RESULTS_FILE).exists()}
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            for trial in trials:
-                for name, piece in _pack_checkpoints(trial, trial in going_on):
-                    archive.writestr(f"pieces/{trial.relative_to(self.work)}/{name}", piece, zipfile.ZIP_STORED)
-            for path in sorted((self.work / _ITEMS).rglob("*")):
-                has_ended_since = path.name == TEST_RESULTS_FILE and path.parent in going_on
-                if _is_archived(path.relative_to(self.work)) and not has_ended_since and path.is_file():
-                    with contextlib.suppress(FileNotFoundError):  # a running trial has replaced it
-                        archive.writestr(path.relative_to(self.work).as_posix(), path.read_bytes())
-        return buffer.getvalue()
+        for trial in trials:
+            for name, piece in _pack_checkpoints(trial, trial in going_on):
+                yield f"{_PIECES}/{trial.relative_to(self.work)}/{name}", piece
+        for path in sorted(folder.rglob("*")):
+            has_ended_since = path.name == TEST_RESULTS_FILE and path.parent in going_on
+            if _is_archived(path.relative_to(self.work)) and not has_ended_since and path.is_file():
+                with contextlib.suppress(FileNotFoundError):  # a running trial has replaced it
+                    yield path.relative_to(self.work).as_posix(), path.read_bytes()
+
+    def _packed_before(self, item: str) -> dict[str, bytes]:
+        """What the newest archive has of an item."""
+        if (content := _joined(self.out)) is None:
+            return {}
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            own = tuple(f"{folder}{_ITEMS}/{item}/" for folder in ("", f"{_PIECES}/"))
+            return {name: archive.read(name) for name in archive.namelist() if name.startswith(own)}
 
     def unpack(self) -> None:
         """Replace the work folder by the archive in DIR, unless that was made from it or there is none.
@@ -124,8 +147,8 @@ class Store:
         try:
             with tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=self.work) as hidden:
                 zipfile.ZipFile(io.BytesIO(content)).extractall(hidden)
-                for place in Path(hidden).glob(f"pieces/{_ITEMS}/*/run/trials/*/checkpoint_*/"):
-                    trial = Path(hidden) / place.parent.relative_to(Path(hidden) / "pieces")
+                for place in Path(hidden).glob(f"{_PIECES}/{_ITEMS}/*/run/trials/*/checkpoint_*/"):
+                    trial = Path(hidden) / place.parent.relative_to(Path(hidden) / _PIECES)
                     checkpoint_pieces.unpack(place.iterdir(), trial / CHECKPOINTS)
                 (Path(hidden) / _ITEMS).rename(self.work / _ITEMS)
         except (zipfile.BadZipFile, CheckpointError, FileNotFoundError) as error:
@@ -167,8 +190,8 @@ def _pack_checkpoints(trial: Path, is_going_on: bool) -> Iterator[tuple[str, byt
             if not (is_going_on and checkpoint == newest):
                 loaded = load_checkpoint(checkpoint)
                 # The next stage of a curriculum may continue with the optimiser's state.
-                left = ("weights", "optimizer") if is_going_on and "curriculum" in loaded.state else ("weights",)
-                tensors = {group: loaded.tensors[group] for group in left}
+                left = {"weights", "optimizer"} if is_going_on and "curriculum" in loaded.state else {"weights"}
+                tensors = {group: values for group, values in loaded.tensors.items() if group in left}
                 source = save_checkpoint(Path(hidden), loaded.step, tensors, loaded.state)
             for piece in checkpoint_pieces.pack(source, Path(hidden) / "pieces"):
                 yield f"{checkpoint.name}/{piece.name}", piece.read_bytes()

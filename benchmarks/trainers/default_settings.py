@@ -134,23 +134,24 @@ def sb3(flags: argparse.Namespace) -> Curve:
 
 
 def table(flags: argparse.Namespace) -> str:
-    """Markdown: returns at the end and CPU-seconds to the target, per library and method of a task."""
+    """Markdown: returns at the end and CPU-seconds to the target, per library, method and env steps of a task."""
     from tune_experiments.results.intervals import interval_over_seeds
 
     lines = [
-        f"| library | method | return of the last {LAST:.0%} | CPU-seconds | to {flags.target:g} |",
-        "|---|---|---:|---:|---:|",
+        f"| library | method | env steps | return of the last {LAST:.0%} | CPU-seconds | to {flags.target:g} |",
+        "|---|---|---:|---:|---:|---:|",
     ]
     trials = [json.loads(path.read_text()) for path in sorted(flags.out.glob("*.json"))]
     own = [trial for trial in trials if (trial["task"], trial["discrete"]) == (flags.task, flags.discrete)]
-    for library, method in dict.fromkeys((trial["library"], trial["method"]) for trial in own):
-        curves = [trial["curve"] for trial in own if (trial["library"], trial["method"]) == (library, method)]
+    keys = [(trial["library"], trial["method"], trial["env_steps"]) for trial in own]
+    for library, method, env_steps in sorted(set(keys)):
+        curves = [trial["curve"] for trial, key in zip(own, keys, strict=True) if key == (library, method, env_steps)]
         ends = [[value for steps, _, value in curve if steps > (1 - LAST) * curve[-1][0]] for curve in curves]
         reached = [seconds for curve in curves if (seconds := _reached(curve, flags.target)) is not None]
         spent = ", ".join(f"{curve[-1][1]:.0f}" for curve in curves)
         to_target = ", ".join(f"{seconds:.0f}" for seconds in reached) + f" ({len(reached)} of {len(curves)})"
         returns = interval_over_seeds([statistics.fmean(end) for end in ends])
-        lines.append(f"| {library} | {method} | {returns.text()} | {spent} | {to_target} |")
+        lines.append(f"| {library} | {method} | {env_steps:,} | {returns.text()} | {spent} | {to_target} |")
     return "\n".join(lines)
 
 

@@ -17,9 +17,10 @@ that are there; a trial that was killed begins again. `trainers.py` says how eac
 
 import argparse
 import json
+import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +48,22 @@ class Trial:
     learning_rate: float
     seed: int
     target: float
+    limit: int = 0  # env steps at which it gives up, and between validations; 0 in files that lack them
+    every: int = 0
     # both of the first of two consecutive validations at the target; None if it was not reached
     cpu_seconds: float | None = None
     env_steps: int | None = None
     curve: tuple[tuple[int, float, float], ...] = ()  # (env steps, CPU-seconds, mean return) of every validation
 
     @property
-    def key(self) -> tuple[str, float, int, float]:
+    def setting(self) -> tuple[str, float, int, int]:
+        """What trials that are compared have in common."""
+        return self.library, self.target, self.limit, self.every
+
+    @property
+    def key(self) -> tuple[Any, ...]:
         """Key that distinguishes this training from others."""
-        return self.library, self.learning_rate, self.seed, self.target
+        return self.setting, self.learning_rate, self.seed
 
 
 @dataclass
@@ -96,18 +104,18 @@ def mean_return(act: Act, episodes: int = EPISODES) -> float:
     return total / episodes
 
 
-def run(trial: Trial, limit: int, every: int) -> Trial:
+def run(trial: Trial) -> Trial:
     """Train until the target or the limit."""
     train = TRAINERS[trial.library]()
-    watch = Watch(trial.target, every)
+    watch = Watch(trial.target, trial.every)
     reached = False
     try:
-        train(trial.learning_rate, trial.seed, limit, watch)
+        train(trial.learning_rate, trial.seed, trial.limit, watch)
     except Reached:
         reached = True
     curve = tuple(watch.curve)
     at = curve[-2] if reached else (None, None)
-    return Trial(*trial.key, cpu_seconds=at[1], env_steps=at[0], curve=curve)
+    return replace(trial, cpu_seconds=at[1], env_steps=at[0], curve=curve)
 
 
 def read_trials(folder: Path) -> list[Trial]:
@@ -117,12 +125,13 @@ def read_trials(folder: Path) -> list[Trial]:
     return [Trial(**json.loads(line)) for line in lines]
 
 
-def best_learning_rate(trials: Sequence[Trial], library: str, target: float) -> float:
+def best_learning_rate(trials: Sequence[Trial], library: str, target: float, limit: int, every: int) -> float:
     """The learning rate that reached the target with most seeds, then in the least CPU time; ends if none was tuned."""
-    ended = [t for t in trials if (t.library, t.target) == (library, target) and t.seed in TUNING_SEEDS]
+    ended = [t for t in trials if t.setting == (library, target, limit, every) and t.seed in TUNING_SEEDS]
     with_all = [seed for seed in TUNING_SEEDS if sum(t.seed == seed for t in ended) == len(LEARNING_RATES)]
     if not with_all:
-        raise SystemExit(f"tune {library} first: {len(ended)} of its tuning trials have ended for a target of {target}")
+        flags = f"--target {target} --limit {limit} --every {every}"
+        raise SystemExit(f"tune {library} first: {len(ended)} of its tuning trials have ended with {flags}")
 
     def cost(rate: float) -> tuple[int, float]:
         spent = [t.cpu_seconds for t in ended if t.learning_rate == rate and t.seed in with_all]
@@ -133,19 +142,24 @@ def best_learning_rate(trials: Sequence[Trial], library: str, target: float) -> 
 
 
 def table(trials: Sequence[Trial]) -> str:
-    """Markdown: per library the seeds that were measured."""
-    lines = ["| library | learning rate | target | reached | CPU-seconds, median (all) | env steps, median |"]
-    lines.append("|---|---:|---:|---:|---:|---:|")
+    """Markdown: per library and setting the seeds that were measured; one that did not arrive counts as infinite."""
+    lines = ["| library | learning rate | target | limit | every | reached | CPU-seconds, median (seeds) | env steps |"]
+    lines.append("|---|---:|---:|---:|---:|---:|---:|---:|")
     measured = [trial for trial in trials if trial.seed not in TUNING_SEEDS]
-    for key in dict.fromkeys((t.library, t.learning_rate, t.target) for t in measured):
-        own = [t for t in measured if (t.library, t.learning_rate, t.target) == key]
-        spent = sorted(t.cpu_seconds for t in own if t.cpu_seconds is not None)
-        steps = [t.env_steps for t in own if t.env_steps is not None]
-        every = ", ".join(f"{one:.0f}" for one in spent)
-        listed = f"{statistics.median(spent):.0f} ({every})" if spent else "not reached"
-        middle = f"{statistics.median(steps):,.0f}" if steps else ""
-        lines.append(f"| {key[0]} | {key[1]} | {key[2]} | {len(spent)} of {len(own)} | {listed} | {middle} |")
+    for setting, rate in dict.fromkeys((t.setting, t.learning_rate) for t in measured):
+        own = [t for t in measured if (t.setting, t.learning_rate) == (setting, rate)]
+        spent = [math.inf if t.cpu_seconds is None else t.cpu_seconds for t in own]
+        steps = [math.inf if t.env_steps is None else t.env_steps for t in own]
+        library, target, limit, every = setting
+        arrived = f"{sum(map(math.isfinite, spent))} of {len(own)}"
+        listed = f"{_rounded(statistics.median(spent))} ({', '.join(map(_rounded, spent))})"
+        middle = _rounded(statistics.median(steps))
+        lines.append(f"| {library} | {rate} | {target} | {limit:,} | {every:,} | {arrived} | {listed} | {middle} |")
     return "\n".join(lines)
+
+
+def _rounded(number: float) -> str:
+    return f"{number:,.0f}" if math.isfinite(number) else "never"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -176,19 +190,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     flags.out.mkdir(parents=True, exist_ok=True)
     for trial in _asked(flags):
         if trial.key not in {ended.key for ended in read_trials(flags.out)}:
-            line = json.dumps(asdict(run(trial, flags.limit, flags.every)))
+            line = json.dumps(asdict(run(trial)))
             with (flags.out / ROWS).open("a") as rows:
                 rows.write(line + "\n")
             print(line, flush=True)
 
 
 def _asked(flags: Any) -> list[Trial]:
-    if flags.what == "tune":
-        grid = [(rate, seed) for seed in flags.seeds for rate in LEARNING_RATES]
-    else:
-        best = best_learning_rate(read_trials(flags.out), flags.library, flags.target)
-        grid = [(best, seed) for seed in flags.seeds]
-    return [Trial(flags.library, rate, seed, flags.target) for rate, seed in grid]
+    setting = flags.library, flags.target, flags.limit, flags.every
+    rates = LEARNING_RATES if flags.what == "tune" else [best_learning_rate(read_trials(flags.out), *setting)]
+    return [Trial(flags.library, rate, seed, *setting[1:]) for seed in flags.seeds for rate in rates]
 
 
 if __name__ == "__main__":

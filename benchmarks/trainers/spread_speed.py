@@ -12,6 +12,7 @@ and its children; the thread count is one. BenchMARL and Stable-Baselines3 need 
 
 import argparse
 import contextlib
+import importlib
 import json
 import os
 import resource
@@ -97,11 +98,18 @@ def train_concord(env_steps: int) -> None:
         learner.update([collector.collect()])
 
 
+def import_rllib() -> None:
+    """Import Ray, which then reads the token of its cluster, and RLlib."""
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    for module in ("algorithms.ppo", "env.wrappers.pettingzoo_env"):
+        importlib.import_module(f"ray.rllib.{module}")
+
+
 @contextlib.contextmanager
 def rllib_ppo(seed: int = 0, **training: Any) -> Iterator[Any]:
     """RLlib's stock PPO with its PettingZoo wrapper, in its own cluster; `training` is of `PPOConfig.training`."""
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
-    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    import_rllib()
     import ray
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig

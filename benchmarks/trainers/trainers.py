@@ -21,6 +21,7 @@ from benchmarks.trainers.spread_speed import (
     HIDDEN,
     MINIBATCHES,
     benchmarl_ippo,
+    import_rllib,
     rllib_ppo,
     supersuit_envs,
 )
@@ -80,6 +81,8 @@ def rllib() -> Train:
     """RLlib's stock PPO with its own wrapper of PettingZoo."""
     import torch
 
+    import_rllib()
+
     def train(learning_rate: float, seed: int, limit: int, watch: Watch) -> None:
         with rllib_ppo(seed, lr=learning_rate, gamma=GAMMA) as algorithm:
 
@@ -134,10 +137,13 @@ def benchmarl() -> Train:
 
 def sb3() -> Train:
     """Stable-Baselines3's PPO over SuperSuit."""
+    import supersuit
     import torch
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.utils import set_random_seed
+
+    assert supersuit  # imported here, so that its import does not count
 
     class Watching(BaseCallback):
         """Tell the watch after each update, which is before the next rollout."""

@@ -16,18 +16,31 @@ def test_both_sides_play_whole_episodes_of_the_same_environment():
     assert set(border.world.state["episode_length"].tolist()) == {(2 * 25 + 30) % 25}
 
 
+def write_trial(folder, seed, env_steps, curve):
+    trial = {"library": "sb3", "method": "ippo", "task": "spread", "discrete": False}
+    trial |= {"seed": seed, "env_steps": env_steps, "curve": curve}
+    (folder / f"{env_steps}-{seed}.json").write_text(json.dumps(trial))
+
+
 def test_a_target_counts_where_two_returns_in_a_row_reach_it(tmp_path, capsys):
     curves = {
         0: [(10, 1.0, -9.0), (20, 2.0, -1.0), (30, 3.0, -8.0)],
         1: [(10, 1.0, -9.0), (20, 5.0, -1.0), (30, 6.0, 0.0)],
     }
     for seed, curve in curves.items():
-        trial = {"library": "sb3", "method": "ippo", "task": "spread", "discrete": False, "seed": seed, "curve": curve}
-        (tmp_path / f"{seed}.json").write_text(json.dumps(trial))
+        write_trial(tmp_path, seed, 30, curve)
     default_settings.main(["table", "--task", "spread", "--target", "-2", "--out", str(tmp_path)])
     row = capsys.readouterr().out.splitlines()[-1]
     assert "| 3, 6 |" in row, "CPU-seconds of both seeds"
     assert "5 (1 of 2)" in row
+
+
+def test_trainings_of_different_lengths_are_rows_of_their_own(tmp_path, capsys):
+    for env_steps, value in ((30, -80.0), (300, -40.0)):
+        write_trial(tmp_path, 0, env_steps, [(env_steps, 1.0, value)])
+    default_settings.main(["table", "--task", "spread", "--target", "-2", "--out", str(tmp_path)])
+    rows = capsys.readouterr().out.splitlines()[2:]
+    assert [("-80" in row, "-40" in row) for row in rows] == [(True, False), (False, True)]
 
 
 def test_a_trial_that_is_there_is_not_run_again(tmp_path, monkeypatch):

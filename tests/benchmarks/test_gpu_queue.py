@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_queue import running
-from benchmarks.gpu_queue.items import read_queue
+from benchmarks.gpu_queue.items import ScriptItem, read_queue
 from benchmarks.gpu_queue.store import MAX_FILES, open_store
 from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint, save_checkpoint
 from tests.benchmarks.queues import TRAINING, command
@@ -54,6 +54,40 @@ def test_a_failed_item_is_tried_again_if_that_is_asked(call, tmp_path):
     (tmp_path / "mended").touch()
     assert call(text)[1][-1].startswith("fails_once 0/1")
     assert call(text, "--retry")[1][-1] == "fails_once 1/1"
+
+
+@pytest.mark.processes
+@pytest.mark.long
+def test_a_training_whose_process_dies_after_the_test_has_failed_and_ends_when_it_is_tried_again(call, monkeypatch):
+    def dies_first(item, folder, seconds, device):
+        code = (
+            "import os, pathlib, sys; trial = pathlib.Path(sys.argv[1]) / 'trials/marginal-seed0'; "
+            "trial.exists() and sys.exit(); trial.mkdir(parents=True); "
+            "(trial / 'test_results.json').write_text('{\"results\": []}'); os.kill(os.getpid(), 9)"
+        )
+        return [sys.executable, "-c", code, str(folder)]
+
+    monkeypatch.setattr(ScriptItem, "words", dies_first)
+    assert call(TRAINING)[0] == EXIT_CODE
+    assert call(TRAINING)[1][-1].startswith("game 0/2560, failed")
+    assert call(TRAINING, "--retry")[0] == 0
+    assert "game: a slice" not in " ".join(call(TRAINING)[1])  # it is done
+
+
+def test_a_command_that_needs_a_gpu_is_left_where_there_is_none(call, tmp_path):
+    text = command("rates", f"open('{tmp_path}/ran', 'w')") + "needs_gpu = true\n"
+    for _ in range(2):
+        code, said, _ = call(text)
+        assert (code, said[-1]) == (0, "rates 0/1")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.processes
+@pytest.mark.long
+def test_a_command_sees_no_gpu_where_the_call_wants_the_cpu(call, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    code = "import os, sys; sys.exit(os.environ['CUDA_VISIBLE_DEVICES'] != '')"
+    assert call(command("hidden", code))[1][-1] == "hidden 1/1"
 
 
 @pytest.mark.processes

@@ -63,6 +63,34 @@ def test_in_a_curriculum_the_chosen_checkpoint_keeps_the_optimiser_for_the_next_
         assert load_checkpoint(chosen).tensors.keys() == {"weights", "optimizer"}
 
 
+def test_after_a_supervised_stage_its_weights_travel_without_an_optimiser(tmp_path):
+    with open_store(tmp_path / "out") as one:
+        folder, weights = one.folder("item") / "trials/a-seed0/checkpoints", {"weights": {"a": np.zeros(2)}}
+        end = {"name": "warm", "passed": None, "progress": {}, "env_steps": 1, "chosen": None}
+        save_checkpoint(folder, 1, weights, {"curriculum": {"ended": []}})
+        save_checkpoint(folder, 2, weights | {"optimizer": {"a": np.zeros(2)}}, {"curriculum": {"ended": [end]}})
+        one.pack()
+    with open_store(returned(tmp_path / "out", tmp_path / "elsewhere")) as one:
+        first = one.folder("item") / "trials/a-seed0/checkpoints/checkpoint_000001"
+        assert load_checkpoint(first).tensors.keys() == {"weights"}
+
+
+def test_an_item_that_cannot_be_packed_keeps_what_was_packed_of_it_and_the_others_travel(tmp_path, call):
+    out = packed(tmp_path)
+    with open_store(out) as one:
+        (one.folder("item") / "trials/a-seed0/checkpoints/checkpoint_000001/weights.safetensors").write_bytes(b"torn")
+        (one.folder("game") / "newer").touch()
+        (one.folder("item") / "newer").touch()
+    code, _, error = call(TRAINING, "--minutes", "0")
+    assert code == EXIT_CODE
+    assert "item item" in error
+    with open_store(returned(out, tmp_path / "elsewhere")) as one:
+        assert (one.folder("game") / "newer").exists()
+        assert not (one.folder("item") / "newer").exists()
+        whole = one.folder("item") / "trials/a-seed0/checkpoints/checkpoint_000001"
+        assert load_checkpoint(whole).tensors.keys() == {"weights"}
+
+
 def test_what_is_packed_has_few_files_of_limited_size_and_replaces_what_was_before(tmp_path, monkeypatch):
     monkeypatch.setattr(store.checkpoint_pieces, "MAX_PIECE_BYTES", 16_384)
     out = packed(tmp_path)

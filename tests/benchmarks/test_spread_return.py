@@ -60,8 +60,8 @@ def test_trials_that_have_ended_are_left_out_and_the_best_setting_is_measured(mo
     main(["measure", *common, "--seeds", "0", "1", "2"])
     assert len(played) == 4 + 3
     assert played[4:] == [(1e-3, 0), (1e-3, 1), (1e-3, 2)]
-    assert best_learning_rate(read_trials(tmp_path), "concord", -60.0) == 1e-3
-    assert "| concord | 0.001 | -60.0 | 3 of 3 |" in table(read_trials(tmp_path))
+    assert best_learning_rate(read_trials(tmp_path), "concord", -60.0, 400_000, 100) == 1e-3
+    assert "| concord | 0.001 | -60.0 | 400,000 | 100 | 3 of 3 |" in table(read_trials(tmp_path))
     with pytest.raises(SystemExit):
         main(["measure", *common, "--seeds", "100"])
     assert "100" in capsys.readouterr().err
@@ -79,7 +79,19 @@ def test_our_own_trainer_tells_how_to_act_after_each_update():
     assert all(actions.shape == (4, 3) and 0 <= actions.min() <= actions.max() < 5 for _, actions in told)
 
 
-def test_a_trial_that_did_not_reach_the_target_says_so():
-    line = Trial("sb3", 1e-3, 0, -60.0, curve=((100, 1.0, -90.0),))
-    assert "| sb3 | 0.001 | -60.0 | 0 of 1 | not reached |" in table([line])
+def test_a_seed_that_did_not_arrive_counts_as_infinite():
+    line = Trial("sb3", 1e-3, 0, -60.0, 500, curve=((100, 1.0, -90.0),))
+    arrived = [Trial("sb3", 1e-3, seed, -60.0, 500, cpu_seconds=float(seed), env_steps=seed) for seed in (1, 2)]
+    assert "| sb3 | 0.001 | -60.0 | 500 | 0 | 0 of 1 | never (never) | never |" in table([line])
+    assert "| 2 of 3 | 2 (never, 1, 2) | 2 |" in table([line, *arrived])
+    assert "| 1 of 2 | never (never, 1) | never |" in table([line, arrived[0]])
     assert Trial(**json.loads(json.dumps(line.__dict__))).key == line.key
+
+
+def test_a_seed_that_gave_up_is_trained_again_with_another_limit(monkeypatch, tmp_path):
+    limits = []
+    monkeypatch.setitem(trainers.TRAINERS, "concord", lambda: lambda rate, seed, limit, watch: limits.append(limit))
+    command = ["tune", "concord", "--target", "-60", "--out", str(tmp_path), "--seeds", "100"]
+    for limit in ("100", "100", "1000"):
+        main([*command, "--limit", limit])
+    assert limits == [100, 100, 1000, 1000]

@@ -1,6 +1,8 @@
 """What a user is told before anything is uploaded, and what a job refuses before it trains. No cluster is started."""
 
 import http.server
+import runpy
+import sys
 import threading
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from cluster import entry, jobs, submit
 from cluster.jobs import missing_on_nodes, pinned_packages, runtime_environment
 from cluster.user_code import user_code
 from tests import private_ray
+from tune_experiments.core import errors
+from tune_experiments.launch import experiment
 
 
 @pytest.fixture(autouse=True)
@@ -273,6 +277,16 @@ def test_a_job_refuses_a_cluster_of_other_versions(capsys, monkeypatch):
     monkeypatch.setattr(entry, "pinned_packages", lambda: pinned_packages() | {"numpy": "1.0"})
     assert entry.main(["matrix_game"]) == 2
     assert "numpy" in capsys.readouterr().err
+
+
+def test_a_job_ends_although_an_environment_leaves_a_thread(monkeypatch):
+    monkeypatch.setattr(experiment, "main", lambda *_: 3)
+    monkeypatch.setattr(errors, "ending_threads", lambda code: code + 100)  # tested beside it
+    monkeypatch.setattr(sys, "argv", ["cluster.entry", "--any-versions", "matrix_game"])
+    monkeypatch.delitem(sys.modules, "cluster.entry")
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("cluster.entry", run_name="__main__")
+    assert ended.value.code == 103
 
 
 def test_a_token_over_an_open_network_is_remarked_on():

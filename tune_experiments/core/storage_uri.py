@@ -8,14 +8,20 @@ from tune_experiments.core.errors import UserError
 
 SCHEMES = ("file", "s3", "gs", "gcs", "hdfs", "abfs", "abfss")
 """Schemes of `pyarrow.fs.FileSystem.from_uri` for persistent stores, in lower case."""
+_PASSWORD = re.compile(r"[^/@:]*:(?!\d*(/|$))[^@]*@")  # a port has digits alone
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/+(.*)", re.DOTALL)  # one letter is a drive of Windows, and a path
 
 
 def parse_uri(out: Path | str) -> str | None:
-    """The URI in `--out`, or None for a folder; UserError for an unknown scheme, or one that names nothing."""
+    """The URI in `--out`, or None for a folder; UserError for a password, an unknown scheme, or no name after it."""
     text = str(out)
     found = _URI.fullmatch(text)
     scheme, rest = (found[1], found[2]) if found else (text.partition(":")[0], "")
+    if _PASSWORD.match(rest):
+        raise UserError(
+            f"a password in a {scheme}:// URI would be printed and stored: write the URI without it, and give the "
+            "store's credentials to the nodes, or in environment variables"
+        )
     if found is None and not (scheme in SCHEMES and ":" in text):
         return None
     known = ", ".join(f"{name}://" for name in SCHEMES)

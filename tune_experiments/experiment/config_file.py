@@ -1,6 +1,8 @@
 """Configuration files: `--config FILE.yaml`, and the config.yaml in a run folder, which repeats the run."""
 
+import contextlib
 import dataclasses
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,10 +22,11 @@ _EXPERIMENT = "experiment"
 _NOT_WRITTEN = ("out", "config")
 """Options that depend on the machine."""
 _SECRET = re.compile(
-    r"(^|_)((api|access|secret)_?key|(?<!eos_)(?<!bos_)(?<!pad_)token|secret|password)$", re.IGNORECASE
+    r"(^|[_/])((api|access|secret|private)_?keys?|(?<!eos_)(?<!bos_)(?<!pad_)token|secrets?|passwords?|credentials?"
+    r"|authorization)(/|$)",
+    re.IGNORECASE,
 )
-_IN_JSON = re.compile(r'"(\w+)"\s*:\s*"([^"]*)"')
-"""Key and text in a value that is JSON, such as arguments of an environment."""
+"""Name of a secret, also in a path `name/key/key` to a text in JSON."""
 _FLOAT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
 """A number that YAML 1.1 takes for a text: `1e-4`."""
 
@@ -119,9 +122,23 @@ def write_config_file(path: Path, experiment: str, config: DataclassInstance, op
 def check_for_secrets(config: DataclassInstance) -> None:
     """Raise UserError where the configuration, which is written into files, holds a key or token."""
     for path, value in leaves(config):
-        named = [(path.rpartition(".")[2], value), *_IN_JSON.findall(str(value))]
-        if any(isinstance(text, str) and text and _SECRET.search(name) for name, text in named):
+        named = _named_texts(path.rpartition(".")[2], value)
+        if any(text and _SECRET.search(name.replace("-", "_")) for name, text in named):
             raise UserError(
                 f"{flag_name(path)} holds what looks like a secret, and a run writes its configuration into files: "
                 "pass it in an environment variable"
             )
+
+
+def _named_texts(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Every text of a value with its path `name/key/key`; a text that is JSON also has those in it."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _named_texts(f"{name}/{key}", inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _named_texts(name, inner)
+    elif isinstance(value, str):
+        yield name, value
+        with contextlib.suppress(ValueError, RecursionError):
+            yield from _named_texts(name, json.loads(value))

@@ -45,7 +45,7 @@ def _run(name: str, cluster: LocalCluster) -> Finding:
     except (RuntimeError, TimeoutError) as error:
         print(error, flush=True)
         faults.stop_jobs(cluster)  # a job that still runs would hold the CPUs of the next fault
-        return Finding(name.replace("_", " "), 0, float("nan"), str(error).splitlines()[0], False)
+        return Finding(name.replace("_", " "), None, float("nan"), str(error).splitlines()[0], False)
 
 
 def _page(table: str) -> str:

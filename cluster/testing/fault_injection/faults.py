@@ -27,6 +27,7 @@ from cluster.testing.local_cluster import ROOT, LocalCluster, wait_until
 from cluster.testing.processes import command_line, marked
 from cluster.testing.submission import Submission, TrialFolder
 from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
+from rl_models.training.loop import SKIPPED
 
 METHOD, INTERVAL = "sync_13_cordial", 640
 FLAGS = ["--preset", "smoke", "--methods", METHOD, "--checkpoint-every-env-steps", str(INTERVAL)]
@@ -35,12 +36,8 @@ TRIAL, RUNNER, LEARNER, DRIVER = "ray::ImplicitFunc", "FragmentEnvRunner", "_Wra
 _LIMIT_SECONDS = 600.0
 FRAGMENT_SECONDS = 15
 """Time limit of a fragment on this cluster; 540 s elsewhere."""
-_SEEN = {
-    "world_raises": "the traceback in the runner's log; RLlib restarts the runner, which begins new episodes",
-    "world_hangs": f"the stack, in the runner's log, after {FRAGMENT_SECONDS} s (else 540); its process ends",
-    "nan_gradient": "learner/skipped_updates above 0 in the log and in TensorBoard",
-}
-"""Built-in fault -> symptom that the user sees."""
+_SYMPTOMS = {"world_raises": "injected fault", "world_hangs": "Timeout ("}
+"""Built-in fault -> words in the log of the process in which it happens."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class Finding:
     """Cost of one fault."""
 
     fault: str  # description of the fault
-    lost_env_steps: int  # env steps that were repeated
+    lost_env_steps: int | None  # env steps that were repeated; None if not measured
     seconds: float  # time until training was past the point of the fault
     seen: str  # symptom for the user
     is_whole: bool  # whether the run ended with results and its log has no missing and no double row
@@ -56,12 +53,13 @@ class Finding:
 
 def as_table(findings: Sequence[Finding], interval: int) -> str:
     """All findings in Markdown; `interval` is the env steps between two checkpoints."""
-    lost = f"env steps lost (a checkpoint every {interval:,})"
-    lines = [f"| fault | {lost} | seconds until beyond it | the user sees | completed |", "|---|---:|---:|---|---|"]
+    heading = f"env steps lost (a checkpoint every {interval:,})"
+    lines = [f"| fault | {heading} | seconds until beyond it | the user sees | completed |", "|---|---:|---:|---|---|"]
     for one in findings:
         seen = " ".join(one.seen.split()).replace("|", "/")
         whole = "yes" if one.is_whole else "**no**"
-        lines.append(f"| {one.fault} | {one.lost_env_steps:,} | {one.seconds:.0f} | {seen} | {whole} |")
+        lost = "not measured" if one.lost_env_steps is None else f"{one.lost_env_steps:,}"
+        lines.append(f"| {one.fault} | {lost} | {one.seconds:.0f} | {seen} | {whole} |")
     return "\n".join([*lines, ""])
 
 
@@ -74,7 +72,6 @@ class Job:
 
     Attributes:
         at: env steps of the trial when it was broken.
-        saved: env steps of its newest checkpoint at that moment.
     """
 
     def __init__(self, cluster: LocalCluster, flags: Sequence[str] = ()) -> None:
@@ -83,14 +80,20 @@ class Job:
         self.submission = self._submit()
         self.trial: TrialFolder = self.submission.trial(f"{METHOD}-seed0")
         self.submission.wait_for_checkpoint(self.trial, seconds=_LIMIT_SECONDS)
-        self.at, self.saved, self._begun = 0, 0, 0.0
+        self.at, self._noted_at, self._begun = 0, 0.0, 0.0
 
     def _submit(self) -> Submission:
         return Submission(self.cluster, "furnmove_sync", self._flags, self.out)
 
     def mark(self) -> None:
         """Record the progress of training, right before it is broken."""
-        self.at, self.saved, self._begun = self.trial.env_steps(), self.trial.saved(), time.monotonic()
+        self._begun = time.monotonic()
+        self.note()
+
+    def note(self) -> None:
+        """Record the progress of training that goes on for a while after it is broken."""
+        if (env_steps := self.trial.env_steps()) >= self.at:
+            self.at, self._noted_at = env_steps, time.time()
 
     def kill(self, word: str, most: int = 100) -> None:
         """Kill at most `most` processes whose command line contains the word; a RuntimeError if there is none."""
@@ -118,18 +121,20 @@ class Job:
         """The first printed line that contains the word; empty if there is none."""
         return next((line for line in self.submission.printed.splitlines() if word in line), "")[:240]
 
-    def finding(self, fault: str, lost: int | None = None, seen: str = "") -> Finding:
+    def finding(self, fault: str, symptom: str = "continues from its newest", seen: str = "") -> Finding:
         """Wait until training has passed the point of the fault and has ended, and report.
 
-        By default the env steps since the newest checkpoint are lost, and seen is the line that the trial continues.
+        Lost are the env steps before the fault whose rows were written after it; seen is by default the line with the
+        symptom.
         """
         wait_until(self._is_beyond, _LIMIT_SECONDS, f"training stopped after: {fault}\n{self.submission.printed}")
         seconds = time.monotonic() - self._begun
         code = self.submission.wait(_LIMIT_SECONDS)
-        steps = [int(row["env_steps"]) for row in self.trial.rows()]
+        rows = self.trial.rows()
+        steps = [int(row["env_steps"]) for row in rows]
+        kept = max((int(row["env_steps"]) for row in rows if row["wall_time"] <= self._noted_at), default=0)
         is_whole = code == 0 and self.trial.is_finished() and len(steps) == len(set(steps)) and steps == sorted(steps)
-        seen = seen or self.line_with("continues from its newest") or "nothing"
-        return Finding(fault, self.at - self.saved if lost is None else lost, seconds, seen, is_whole)
+        return Finding(fault, max(0, self.at - kept), seconds, seen or self.line_with(symptom) or "nothing", is_whole)
 
     def _is_beyond(self) -> bool:
         return self.trial.env_steps() > self.at or self.trial.is_finished()
@@ -147,7 +152,7 @@ def env_runner_killed(cluster: LocalCluster) -> Finding:
     """RLlib continues with the other runner and restarts the dead one."""
     job = Job(cluster, ["--workers.runners", "2", "--workers.worlds-per-runner", "8"])
     job.kill(RUNNER, most=1)
-    return job.finding("env runner killed", lost=0)
+    return job.finding("env runner killed")
 
 
 def learner_killed(cluster: LocalCluster) -> Finding:
@@ -204,12 +209,12 @@ def disk_full(cluster: LocalCluster) -> Finding:
     (pid, *_) = job.submission.processes(TRIAL)
     job.mark()
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (8192, 8192))
-    wait_until(
-        lambda: bool(job.line_with("waiting until") or job.line_with("continues from its newest")),
-        _LIMIT_SECONDS,
-        "nothing was refused",
-    )
-    job.at = max(job.at, job.trial.env_steps())
+
+    def is_refused() -> bool:
+        job.note()
+        return bool(job.line_with("waiting until") or job.line_with("continues from its newest"))
+
+    wait_until(is_refused, _LIMIT_SECONDS, "nothing was refused")
     return job.finding("no room for a checkpoint")
 
 
@@ -221,8 +226,8 @@ def storage_away(cluster: LocalCluster, seconds: float = 20.0) -> Finding:
     job.trial.path.rename(away)
     time.sleep(seconds)
     away.rename(job.trial.path)
-    job.at = max(job.at, job.trial.env_steps())
-    return job.finding(f"trial's folder away for {seconds:.0f} s", seen=job.line_with("waiting until"))
+    job.note()
+    return job.finding(f"trial's folder away for {seconds:.0f} s", "waiting until")
 
 
 def truncated_checkpoint(cluster: LocalCluster) -> Finding:
@@ -234,9 +239,8 @@ def truncated_checkpoint(cluster: LocalCluster) -> Finding:
     assert newest is not None
     weights: Path = newest / "weights.safetensors"
     os.truncate(weights, weights.stat().st_size // 2)
-    job.saved = job.trial.saved()
     job.submit_again()
-    return job.finding("driver killed and newest checkpoint truncated", seen="only repeated env steps")
+    return job.finding("driver killed and newest checkpoint truncated", "is damaged")
 
 
 def built_in(fault: str, cluster: LocalCluster) -> Finding:
@@ -248,11 +252,23 @@ def built_in(fault: str, cluster: LocalCluster) -> Finding:
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=900)
     trial = TrialFolder(folder)
     if done.returncode or not trial.rows():
-        return Finding(fault.replace("_", " "), 0, math.nan, done.stderr.strip()[-300:], False)
+        return Finding(fault.replace("_", " "), None, math.nan, done.stderr.strip()[-300:], False)
     times = [row["wall_time"] for row in trial.rows()]
     gaps = [after - before for before, after in itertools.pairwise(times)]
+    reported = [int(line) for line in done.stdout.splitlines() if line.isdecimal()]
+    lost = sum(max(0, before - after) for before, after in itertools.pairwise(reported))
     is_whole = trial.is_finished() and _happened(fault, folder.name, trial)
-    return Finding(fault.replace("_", " "), 0, max(gaps, default=math.nan), _SEEN[fault], is_whole)
+    seen = _seen(fault, cluster, trial)
+    return Finding(fault.replace("_", " "), lost, max(gaps, default=math.nan), seen, is_whole)
+
+
+def _seen(fault: str, cluster: LocalCluster, trial: TrialFolder) -> str:
+    """What logs say of a built-in fault: the trial's, or that of the process in which it happened."""
+    if fault == "nan_gradient":
+        return f"{SKIPPED} up to {max(row.get(SKIPPED, 0.0) for row in trial.rows()):.2g}"
+    logs = (path.read_text(errors="replace") for path in cluster.home.rglob("worker-*.err"))
+    lines = (line for log in logs for line in log.splitlines() if _SYMPTOMS[fault] in line)
+    return next((f"in a process's log: {line[:200]}" for line in lines), "nothing")
 
 
 def _happened(fault: str, name: str, trial: TrialFolder) -> bool:
@@ -263,7 +279,7 @@ def _happened(fault: str, name: str, trial: TrialFolder) -> bool:
     is_finite = all(bool(np.isfinite(np.asarray(value)).all()) for value in weights.values())
     if fault != "nan_gradient":
         return is_finite and (trial.path / "fault_happened").exists()
-    skipped = [row for row in trial.rows() if row.get("learner/skipped_updates")]
+    skipped = [row for row in trial.rows() if row.get(SKIPPED)]
     return is_finite and bool(skipped) and trial.rows()[-1]["learner/optimiser_steps"] > AT_UPDATE
 
 

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +93,15 @@ class FaultyFurnmove(furnmove_sync.FurnmoveSync):
 
 
 def main(fault: str, folder: Path) -> None:
-    """Train one trial to its end in the folder."""
+    """Train one trial to its end in the folder, and print the env steps of each row."""
     import ray
 
+    def report(row: Mapping[str, Any]) -> None:
+        if "env_steps" in row:
+            print(int(row["env_steps"]))
+
     ray.init(log_to_driver=False, logging_level="ERROR")
-    Trial(FaultyFurnmove(fault), CONFIG, METHOD, 0, folder, is_tested=False).run(lambda row: None)
+    Trial(FaultyFurnmove(fault), CONFIG, METHOD, 0, folder, is_tested=False).run(report)
 
 
 if __name__ == "__main__":

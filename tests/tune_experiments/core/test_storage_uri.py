@@ -12,6 +12,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
 
 UNKNOWN = ("memory://x/y", "az://box/run", "adl://x/y", "wasbs://x/y", "S3://bucket/run", "GS://b/r", "https://a.b/c")
+PASSWORDS = ("s3://KEY:hunter2@bucket/run", "s3:/KEY:1hunter2/+@b/r", "az://k:hunter2@box", "abfs://b:hunter2@a.net/r")
 NOTHING = ("s3://", "gs:", "s3:bucket/run", "hdfs:///")
 
 
@@ -23,6 +24,10 @@ NOTHING = ("s3://", "gs:", "s3:bucket/run", "hdfs:///")
         ("hdfs://head:8020/a", "hdfs://head:8020/a"),
         ("file:///mnt/a", "file:///mnt/a"),
         ("s3://bucket/run?region=eu-west-1", "s3://bucket/run?region=eu-west-1"),
+        ("gs://anonymous@bucket/a", "gs://anonymous@bucket/a"),
+        ("abfss://box@account.dfs.core.windows.net/a", "abfss://box@account.dfs.core.windows.net/a"),
+        ("hdfs://head:8020/a:b@c", "hdfs://head:8020/a:b@c"),
+        ("/mnt/a:b:c@d", None),
         ("/mnt/a", None),
         ("C:/runs", None),
         ("C:\\runs\\a", None),
@@ -42,6 +47,14 @@ def test_what_looks_like_a_uri_and_is_not_understood_is_refused_also_after_path_
         with pytest.raises(UserError) as refused:
             parse_uri(given)
         assert place.partition(":")[0] in str(refused.value)
+
+
+@pytest.mark.parametrize("place", PASSWORDS)
+def test_a_password_in_a_uri_is_refused_and_not_repeated(place):
+    for given in (place, Path(place)):
+        with pytest.raises(UserError) as refused:
+            parse_uri(given)
+        assert "hunter2" not in str(refused.value)
 
 
 @pytest.mark.parametrize("place", ["az://box/run", "s3://"])

@@ -1,6 +1,7 @@
 """Configuration files give the run that they were written by, and are refused in one sentence."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -100,8 +101,21 @@ def test_a_file_that_is_missing_or_another_preset_beside_it_is_refused(tmp_path)
         read("--config", tmp_path / "mine.yaml", "--preset", "smoke")
 
 
-def test_a_secret_in_a_configuration_is_refused_because_it_would_be_written():
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"api_key": "sk-1"},
+        {"api-key": "sk-1"},
+        {"api_keys": ["", "sk-1"]},
+        {"headers": {"Authorization": "Bearer sk-1"}},
+        {"credentials": {"user": "me"}},
+        {"servers": [{"ssh": {"private_key": "-----"}}]},
+        {"config": '{"password": "hunter2"}'},
+    ],
+)
+def test_a_secret_in_a_configuration_is_refused_because_it_would_be_written(arguments):
     train = find_experiment("train").presets["smoke"]
-    check_for_secrets(with_overrides(train, {"env_arguments": '{"max_tokens": "9", "api_key": ""}'}))
+    harmless = {"max_tokens": "9", "eos_token": "</s>", "api_key": "", "use_token": True, "keys": ["up", "down"]}
+    check_for_secrets(with_overrides(train, {"env_arguments": json.dumps(harmless)}))
     with pytest.raises(UserError, match="--env-arguments"):
-        check_for_secrets(with_overrides(train, {"env_arguments": '{"api_key": "sk-1"}'}))
+        check_for_secrets(with_overrides(train, {"env_arguments": json.dumps(arguments)}))
