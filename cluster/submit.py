@@ -26,6 +26,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import join_path, parse_uri
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import parse
+from tune_experiments.experiment.config_file import check_for_secrets
 from tune_experiments.experiment.finding import find_experiment, imported_modules
 
 COMMANDS = ("list", "logs", "stop")
@@ -105,9 +106,10 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
     """The experiment's flags with a persistent `--out`, that `--out`, and the configuration.
 
     Raises:
-        UserError: the experiment refuses the flags, or no lasting folder is named.
+        UserError: the experiment refuses the flags, one holds a secret, or no lasting folder is named.
     """
     config, options = parse(experiment.presets, rest, experiment.caption, experiment.seeds)
+    check_for_secrets(config)  # the job's list shows the flags
     if options.out is None and not storage:
         raise UserError(
             "name a place for the results: --storage (or CONCORD_STORAGE), a folder that all nodes share, or s3://..."

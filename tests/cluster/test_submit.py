@@ -101,6 +101,13 @@ def test_a_wrong_flag_of_the_experiment_is_named_before_a_cluster_is_asked(capsy
     assert flags[0] in capsys.readouterr().err
 
 
+def test_a_secret_in_the_flags_is_refused_before_the_job_is_listed_with_them(capsys):
+    words = ["train", "--storage", "/shared", "--env", "a.b:C", "--env-arguments", '{"api_key": "f00"}']
+    assert submit.main(words) == 2
+    error = capsys.readouterr().err
+    assert "env_arguments" in error.replace("-", "_") and "f00" not in error
+
+
 def test_a_cluster_that_is_gone_is_told_with_what_to_do(capsys):
     assert "http://127.0.0.1:9" in said(capsys, "stop", "job", "--address", "http://127.0.0.1:9")
 
