@@ -4,9 +4,9 @@ A `kernel` is compiled into the functions that call it. An `entry` is called fro
 folder of the user's that nobody else can write, because loading compiled code runs it. The folder's name holds a digest
 of all sources of which functions and constants are compiled in: Numba itself notices only a change of the file in which
 an entry stands. Folders of earlier sources are removed but for the newest few, so that two versions can be used in
-turns. Without such a folder (a read-only home) everything works and is compiled in each process. Nothing is ever written
-next to the sources. Processes that compile at once write files under names of their own and rename them (Numba does), so
-the last one wins.
+turns. Without such a folder (a read-only home) everything works and is compiled in each process. Nothing is ever
+written next to the sources. Processes that compile at once write files under names of their own and rename them (Numba
+does), so the last one wins.
 
 Arithmetic is float32 without reassociation and without fused operations: `fastmath` stays off.
 """

@@ -226,8 +226,6 @@ class FurnMove(World):
         if self._prepared is not None:
             self._load_rooms(self._prepared.refill(self.chance, is_anew=True))
         super()._start(rows)
-        if not self.xp.has_fixed_shapes:
-            self._load_rooms(self.state["room"][rows], rows)
         self._derive(rows, frozenset(self.state))
 
     def _draw_start(self, chance: Chance, world: int) -> Array:
@@ -262,8 +260,9 @@ class FurnMove(World):
         return {"room": (0, len(self.rooms) - 1)}
 
     def _check_state(self, state: Arrays) -> None:
-        """Load the rooms, which the host has only here."""
-        self._load_rooms(state["room"], self._all_rows)
+        """Load the rooms into slots of their own, with fixed shapes; the host has their numbers only here."""
+        if self.xp.has_fixed_shapes:
+            self._load_rooms(state["room"])
 
     def restore(self, state: Arrays) -> Arrays:
         """See `World`, name -> [B, ...] to observations [B, N, ...]; in images the path of the TV begins here."""
@@ -273,6 +272,8 @@ class FurnMove(World):
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         state, kept = self.state, self._short(rows)
+        if not self.xp.has_fixed_shapes:
+            self._load_rooms(state["room"][rows], rows)
         if self._renderer is not None:
             for world in rows:
                 self._renderer.load(int(world), self.rooms[int(state["room"][world])], state["stand"][world])

@@ -238,15 +238,6 @@ class Messenger(World):
                 "restore: avatar_places count half cells and must be even: an avatar is never between cells"
             )
 
-    def restore(self, state: Arrays) -> Arrays:
-        """See `World.restore`, name -> [B, ...] to observations [B, N, ...]; an impossible state changes nothing."""
-        before = self.chance, self.state, self._is_running
-        try:
-            return super().restore(state)
-        except ValueError:
-            self.chance, self.state, self._is_running = before
-            raise
-
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         if "described" not in given:
             first_with_role = [int(np.argmax(self._stage.role_of == role)) for role in range(len(ROLES))]

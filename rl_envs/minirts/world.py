@@ -180,11 +180,15 @@ class MiniRts(World):
 
     def restore(self, state: Arrays) -> Arrays:
         """See `World.restore`, name -> [B, ...] to observations [B, N, ...]; learned distances as of `snapshot`."""
-        self._capacity = MIN_LEARNED
-        if any(name in state for name in LEARNED_KEYS):
-            state = {**state, **unpacked(state)}
-            self._capacity = state[LEARNED_KEYS[0]].shape[1]
-        return super().restore(state)
+        before, self._capacity = self._capacity, MIN_LEARNED
+        try:
+            if any(name in state for name in LEARNED_KEYS):
+                state = {**state, **unpacked(state)}
+                self._capacity = state[LEARNED_KEYS[0]].shape[1]
+            return super().restore(state)
+        except ValueError:
+            self._capacity = before
+            raise
 
     def _needed_state(self) -> set[str]:
         return {"terrain", "num_units", "unit_id", "unit_type", "unit_player", "unit_x", "unit_y"}
