@@ -279,7 +279,7 @@ class World(ABC):
         before, stores = (self.chance, self.state, self._is_running), {k: one.copy() for k, one in self.texts.items()}
         try:
             self._put(blank, clock, texts, frozenset(state))
-            return self.observe()
+            return self._within_bounds(self.observe())
         except Exception:
             self.chance, self.state, self._is_running = before
             for key, store in stores.items():
@@ -299,6 +299,13 @@ class World(ABC):
             setattr(self.chance, name.removeprefix(_CHANCE), self.xp.asarray(value))
         self.state, self._is_running = state, True
         self._derive(self._all_rows, given)
+
+    def _within_bounds(self, observations: Arrays) -> Arrays:
+        """The same observations [B, N, ...]; ValueError if they show that a restored state is impossible."""
+        specs, on_host = self.observation_spec.items(), self.xp.to_numpy
+        if wrong := sorted(key for key, spec in specs if not spec.contains(on_host(observations[key]))):
+            raise ValueError(f"restore: agents would observe {wrong} beyond its bounds: no game is in this state")
+        return observations
 
     def prepare(self, steps: int) -> None:  # noqa: B027 (most worlds need nothing)
         """Prepare on the host what the next env steps need of it, in torch, where a captured step cannot ask for it.
@@ -354,7 +361,7 @@ class World(ABC):
         return {}
 
     def _draw_bounds(self) -> Mapping[str, tuple[tuple[int, ...], int, int]]:
-        """Name of an integer draw -> its shape, lowest and highest value, which are checked before a step."""
+        """Name of a draw -> its shape, lowest and highest value (of bools 0 and 1), which are checked before a step."""
         return {}
 
     def _check_state(self, state: Arrays) -> None:  # noqa: B027 (optional hook)

@@ -47,7 +47,6 @@ class FrozenLakeSpread(World):
     action_names = ACTIONS
     colours = ((200, 70, 60), (50, 130, 90))
     legend = LEGEND
-    recorded_draws = ("slips",)
     metric_names: tuple[str, ...] = ("success", "arrivals", "fell")
     metric_ranges = MappingProxyType({"success": SHARE, "arrivals": COUNT, "fell": SHARE})
 
@@ -70,6 +69,7 @@ class FrozenLakeSpread(World):
         _check(hole, observations, max_episode_steps)
         side = self.lake.side
         self.max_episode_steps = _STEP_LIMITS[side] if max_episode_steps is None else max_episode_steps
+        self.recorded_draws = ("slips",) if slippery else ()
         self._slippery, self._blocks, self._own_rewards, self._hole_ends = slippery, blocks, own_rewards, hole == "end"
         specs = {
             "place": ArraySpec((4,), "uint8", 0, side - 1, "own row and column, the other's row and column"),
@@ -132,6 +132,9 @@ class FrozenLakeSpread(World):
             return np.ones((self.num_worlds, NUM_AGENTS), np.int64)
         drawn = recorded["slips"] if "slips" in recorded else self.chance.uniforms(NUM_AGENTS) * 3
         return np.asarray(drawn).astype(np.int64)
+
+    def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
+        return {"slips": ((self.num_worlds, NUM_AGENTS), 0, 2)}
 
     def _observe(self, rows: Array) -> Arrays:
         own = self.state["cells"][rows]

@@ -35,9 +35,9 @@ from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
 from rl_envs.furnmove.actions import ACTION_NAMES, NUM_ACTIONS, Rules, coordinated_actions, coordination_class
-from rl_envs.furnmove.fixed_starts import Starts
+from rl_envs.furnmove.fixed_starts import Starts, check_poses
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
-from rl_envs.furnmove.geometry import CELL_METRES
+from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS
 from rl_envs.furnmove.maps import CompiledRoom, RoomMaps, compile_room
 from rl_envs.furnmove.observation import VIEW, Observer, num_channels
 from rl_envs.furnmove.prepared_starts import PreparedStarts
@@ -257,10 +257,12 @@ class FurnMove(World):
             self._maps.load(rows, [self._compiled(room) for room in rooms.tolist()])
 
     def _state_bounds(self) -> dict[str, tuple[int, int]]:
-        return {"room": (0, len(self.rooms) - 1)}
+        distances = dict.fromkeys(("best_distance", "start_distance"), (0, self._height + self._width))
+        return distances | {"room": (0, len(self.rooms) - 1), "agent_headings": (0, ROTATIONS - 1)}
 
     def _check_state(self, state: Arrays) -> None:
-        """Load the rooms into slots of their own, with fixed shapes; the host has their numbers only here."""
+        """Refuse impossible poses; with fixed shapes, load rooms, of which the host has the numbers only here."""
+        check_poses(self.rooms, state)
         if self.xp.has_fixed_shapes:
             self._load_rooms(state["room"])
 

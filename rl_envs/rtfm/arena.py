@@ -117,6 +117,14 @@ class Arena(Turns):
         names = dict.fromkeys(("monster_names", "item_names"), (0, len(self.lexicon.names) - 1))
         return cells | names | {"held": (0, self._num_items)}
 
+    def _check_state(self, state: Arrays) -> None:
+        """Refuse what is in a wall; cell 0 is nowhere, for items and the dead."""
+        for name in ("agent", "monster", "item"):
+            cells = state[f"{name}_cells"]
+            alive = state.get(f"{name}_alive", np.full(cells.shape, name != "item"))
+            if not (np.isin(cells, self._grid.inside) | ((cells == 0) & ~alive)).all():
+                raise ValueError(f"restore: {name}_cells must be cells inside the walls, got {cells.tolist()}")
+
     def _place(self, rows: Array, uniforms: Array) -> None:
         """Put agents, monsters and items into different cells, uniformly."""
         cells = self._grid.inside[uniforms.argsort(1)[:, : self._room.num_entities]]

@@ -281,6 +281,27 @@ class TicksBeforeItLooks(Errands):
         return super().step(actions, chance)
 
 
+@breaks("refusing the draw gust .*chance_step")
+class LooksAtDrawsTooLate(Errands):
+    def _draw_bounds(self):
+        return {}
+
+    def _advance(self, actions, recorded):
+        if "gust" in recorded and np.shape(recorded["gust"]) != self.state["alive"].shape:
+            raise ValueError("gust")
+        return super()._advance(actions, recorded)
+
+
+@breaks("'page' is .*IndexError")
+class ReadsBeyondItsBook(Errands):
+    def _blank_state(self, num_worlds):
+        return super()._blank_state(num_worlds) | {"page": np.zeros(num_worlds, np.int64)}
+
+    def _observe(self, rows):
+        np.zeros(3)[self.state["page"]]
+        return super()._observe(rows)
+
+
 @breaks("unknown state")
 class RestoresAnything(Errands):
     def restore(self, state):
