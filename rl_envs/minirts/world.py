@@ -31,7 +31,7 @@ the fewest of its class (peasants, army, buildings), for good.
 | version history | v0: first version; replays the authors' engine without a mismatch; which builder or building scripts attack, and what a search for a path learns when it is given up, were corrected later |
 """  # noqa: E501 (a table row is one line)
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,11 @@ from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, action_tables
 from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, packed, set_map, unpacked
 from rl_envs.minirts.factored import MAX_LISTED
 from rl_envs.minirts.facts import FACTS, make_facts, text_tables
-from rl_envs.minirts.game import MAX_OBJECTS, MIN_LEARNED, QUIRKS
+from rl_envs.minirts.game import MIN_LEARNED, QUIRKS
 from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
 from rl_envs.minirts.opponents import Opponent, get_opponent
+from rl_envs.minirts.state_checks import BOUNDS, check_state
 from rl_envs.minirts.symbols import BUILDER, COST, FIRST_BUILDING, LEARNER, MAX_HP, NUM_TYPES, PEASANT, START_MONEY
 from rl_envs.minirts.tick import ABORTED, RUNNING
 from rl_envs.minirts.twister import THREAD_BITS
@@ -193,24 +194,11 @@ class MiniRts(World):
     def _needed_state(self) -> set[str]:
         return {"terrain", "num_units", "unit_id", "unit_type", "unit_player", "unit_x", "unit_y"}
 
+    def _state_bounds(self) -> Mapping[str, tuple[int, int]]:
+        return BOUNDS
+
     def _check_state(self, state: Arrays) -> None:
-        """Refuse an impossible state."""
-        learned = (state[LEARNED_KEYS[0]] != 0).sum(1) if LEARNED_KEYS[0] in state else 0
-        if "num_learned" in state and (state["num_learned"] != learned).any():
-            raise ValueError("restore: num_learned must be the number of distances in learned_key that are not 0")
-        count = state["num_units"]
-        if not ((count >= 0) & (count <= MAX_OBJECTS)).all():
-            raise ValueError(f"restore: num_units must lie in 0 .. {MAX_OBJECTS}, got {count.tolist()}")
-        exists = np.arange(MAX_OBJECTS) < count[:, None]
-        rising = np.diff(state["unit_id"], axis=1) > 0
-        if not (rising | ~exists[:, 1:]).all():
-            raise ValueError("restore: unit_id must rise from row to row")
-        kinds, sides = state["unit_type"], state["unit_player"]
-        if not (((kinds >= 0) & (kinds < NUM_TYPES) & (sides >= 0) & (sides < 2)) | ~exists).all():
-            raise ValueError(f"restore: unit_type must lie in 0 .. {NUM_TYPES - 1} and unit_player be 0 or 1")
-        places = np.stack([state["unit_x"], state["unit_y"]])
-        if not ((np.abs(places - 15) < 16.5) | ~exists).all():
-            raise ValueError("restore: unit_x and unit_y must lie between -1.5 and 31.5")
+        check_state(state)
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         games = self.games
