@@ -78,21 +78,6 @@ def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
     return held
 
 
-def whole(name: str, value: Any, least: int | None = None) -> int:
-    """A whole number that a caller gives, of Python or NumPy.
-
-    Raises:
-        ValueError: it is something else, or too small.
-    """
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})") from None
-    if least is not None and number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
-    return number
-
-
 def checked_picture(picture: Any) -> Array:
     """What a `render` returned, as [H, W, 3] uint8.
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rl_envs.core.actions import check_recorded, checked_actions
+from rl_envs.core.arguments import MOST_STEPS, whole
 from rl_envs.core.array_library import NUMPY, ArrayLibrary
 from rl_envs.core.chance import Chance
 from rl_envs.core.errors import ArraysError
@@ -27,7 +28,6 @@ from rl_envs.core.spec import (
     ArraySpec,
     EntitySpec,
     TextSpec,
-    whole,
 )
 from rl_envs.core.texts import TextStore
 
@@ -36,7 +36,7 @@ StepResult: TypeAlias = tuple[Arrays, Array, Array, Array, Info]
 
 _CHANCE = "chance_"
 _CLOCK = ("chance_key", "chance_episode", "chance_step")
-_COUNTS = {"chance_episode": (0, 2**62), "chance_step": (0, 2**62), "episode_length": (0, 2**30)}
+_COUNTS = {"chance_episode": (0, 2**62), "chance_step": (0, 2**62), "episode_length": (0, MOST_STEPS)}
 """Lowest and highest value of the counters of every world."""
 
 

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.arguments import flags, steps, whole
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
@@ -65,10 +66,11 @@ class FrozenLakeSpread(World):
         max_episode_steps: int | None = None,
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
-        self.lake = get_lake(map, map_seed)
-        _check(hole, observations, max_episode_steps)
+        self.lake = get_lake(map, whole("map_seed", map_seed))
+        _check(hole, observations)
+        flags(slippery=slippery, blocks=blocks, own_rewards=own_rewards)
         side = self.lake.side
-        self.max_episode_steps = _STEP_LIMITS[side] if max_episode_steps is None else max_episode_steps
+        self.max_episode_steps = _STEP_LIMITS[side] if max_episode_steps is None else steps(max_episode_steps)
         self.recorded_draws = ("slips",) if slippery else ()
         self._slippery, self._blocks, self._own_rewards, self._hole_ends = slippery, blocks, own_rewards, hole == "end"
         specs = {
@@ -176,11 +178,9 @@ class FrozenLakeSpread(World):
         return {name: value.astype(float) for name, value in found.items()}
 
 
-def _check(hole: str, observations: Sequence[str], max_episode_steps: int | None) -> None:
+def _check(hole: str, observations: Sequence[str]) -> None:
     """Refuse arguments out of range."""
     if hole not in ("end", "out"):
         raise ValueError(f"hole must be end or out, not {hole!r}")
     if isinstance(observations, str) or not observations or set(observations) - set(OBSERVATIONS):
         raise ValueError(f"observations must be one or more of {', '.join(OBSERVATIONS)}, not {observations!r}")
-    if max_episode_steps is not None and max_episode_steps < 1:
-        raise ValueError(f"max_episode_steps must be at least 1, not {max_episode_steps}")

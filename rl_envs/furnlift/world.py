@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.arguments import flags, steps, whole
 from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
@@ -100,15 +101,15 @@ class FurnLift(World):
             ValueError: an argument out of range. RoomError: a room file that is not usable.
         """
         super().__init__(num_worlds, first_world)
-        if min_separation_cells < 0 or max_episode_steps < 1:
-            wanted = f"min_separation_cells of 0 or more and max_episode_steps of 1 or more, got {min_separation_cells}"
-            raise ValueError(f"furnlift needs {wanted} and {max_episode_steps}")
+        flags(agents_visible=agents_visible, shows_expert=shows_expert, heading_ring=heading_ring)
+        flags(bootstrap_at_limit=bootstrap_at_limit)
         self.rooms = resolve_rooms(rooms, room_size) if isinstance(rooms, str) else rooms
-        self.max_episode_steps = max_episode_steps
-        self._separation, self._bootstrap_at_limit = min_separation_cells, bootstrap_at_limit
+        self.max_episode_steps = steps(max_episode_steps)
+        self._separation = whole("min_separation_cells", min_separation_cells, 0)
+        self._bootstrap_at_limit = bootstrap_at_limit
         self._shows_expert, self._heading_ring = shows_expert, heading_ring
         check_observations(observations)
-        self._observations, self._frame_pixels = tuple(observations), frame_pixels
+        self._observations, self._frame_pixels = tuple(observations), whole("frame_pixels", frame_pixels)
         self._prepare_maps(agents_visible)
 
     def _prepare_maps(self, agents_visible: bool) -> None:

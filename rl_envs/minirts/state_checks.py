@@ -27,9 +27,9 @@ from rl_envs.minirts.symbols import (
 )
 from rl_envs.minirts.tick import ABORTED
 
-_MANY = 10**9
+MOST_TICKS = 10**9
 """Far more than a game has of anything, and far less than int32 holds."""
-_MAX_AGENTS, _MAX_INTERVAL = 3, 10_000
+MAX_AGENTS, _MAX_INTERVAL = 3, 10_000
 _REACH = 20
 """Distance from the middle of the map, in cells, that no order and no bullet exceeds along an axis."""
 _ROWS = {"unit": MAX_OBJECTS, "order": MAX_ORDERS, "bullet": MAX_BULLETS}
@@ -38,7 +38,7 @@ _TYPES = (NO_TYPE, NUM_TYPES - 1)
 
 BOUNDS: Mapping[str, tuple[int, int]] = {
     "terrain": (0, WATER),
-    **dict.fromkeys(("tick", "max_tick", "next_seq", "failed", "money"), (0, _MANY)),
+    **dict.fromkeys(("tick", "max_tick", "next_seq", "failed", "money"), (0, MOST_TICKS)),
     "cap": (0, MAX_OBJECTS),
     "quirks": (0, ALL_QUIRKS),
     "next_id": (0, (1 << PLAYER_SHIFT) - 1 - MAX_OBJECTS),
@@ -50,7 +50,7 @@ BOUNDS: Mapping[str, tuple[int, int]] = {
     "num_learned": (0, MAX_LEARNED),
     "cache_used": (0, MAX_CACHED - 1),
     "cache_key": (-1, 2**31 - 1),
-    "cache_tick": (-_MANY, _MANY),
+    "cache_tick": (-MOST_TICKS, MOST_TICKS),
     "cache_way": (-1, NUM_CELLS - 1),
     "script_kind": (0, LEARNER),
     **dict.fromkeys(("script_army", "script_least", "script_most"), (0, 127)),
@@ -64,13 +64,13 @@ BOUNDS: Mapping[str, tuple[int, int]] = {
     "unit_type": (0, NUM_TYPES - 1),
     "unit_player": (0, PLAYERS - 1),
     **dict.fromkeys(("unit_hp", "unit_seen_hp", "bullet_hit"), (0, int(MAX_HP.max()))),
-    **dict.fromkeys(("unit_born", "unit_last", "order_tick", "order_start"), (-_MANY, _MANY)),
+    **dict.fromkeys(("unit_born", "unit_last", "order_tick", "order_start"), (-MOST_TICKS, MOST_TICKS)),
     "unit_expire": (FINISHED, WAITING),
-    "unit_order": (-1, _MANY),
+    "unit_order": (-1, MOST_TICKS),
     "unit_remembered": (0, (1 << PLAYERS) - 1),
-    "unit_agent": (-1, _MAX_AGENTS - 1),
+    "unit_agent": (-1, MAX_AGENTS - 1),
     "unit_history": (0, C_CONTINUE),
-    "order_seq": (0, _MANY),
+    "order_seq": (0, MOST_TICKS),
     "order_unit": (0, _LAST_ID),
     "order_kind": (0, GATHER),
     **dict.fromkeys(("order_target", "order_hall", "bullet_from", "bullet_target"), (-1, _LAST_ID)),

@@ -36,6 +36,7 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.arguments import finite, flags, whole
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
 from rl_envs.minirts import kernels
@@ -47,7 +48,7 @@ from rl_envs.minirts.game import MIN_LEARNED, QUIRKS
 from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
 from rl_envs.minirts.opponents import Opponent, get_opponent
-from rl_envs.minirts.state_checks import BOUNDS, check_state
+from rl_envs.minirts.state_checks import BOUNDS, MAX_AGENTS, MOST_TICKS, check_state
 from rl_envs.minirts.symbols import BUILDER, COST, FIRST_BUILDING, LEARNER, MAX_HP, NUM_TYPES, PEASANT, START_MONEY
 from rl_envs.minirts.tick import ABORTED, RUNNING
 from rl_envs.minirts.twister import THREAD_BITS
@@ -88,7 +89,8 @@ class MiniRts(World):
         max_episode_steps: int = 256,
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
-        _check(agents_per_side, actions, extra_units, income_scale, quirks, max_episode_steps)
+        _check(agents_per_side, actions, extra_units, income_scale, quirks)
+        flags(oracle=oracle, fair=fair, engine_hp=engine_hp, facts=facts)
         self.agents = tuple(f"agent_{number}" for number in range(agents_per_side))
         names = (opponents,) if isinstance(opponents, str) else tuple(opponents)
         self._opponents = [get_opponent(name) for name in names]
@@ -97,7 +99,7 @@ class MiniRts(World):
         self._oracle, self._true_hp, self._income = oracle, not engine_hp, income_scale
         self._facts = facts
         self._quirks = sum(1 << bit for bit, name in enumerate(QUIRKS) if quirks is None or name in quirks)
-        self.max_episode_steps = max_episode_steps
+        self.max_episode_steps = whole("max_episode_steps", max_episode_steps, 1, MOST_TICKS // DECISION_TICKS)
         self.action_spec = dict(action_spec(actions))
         self.observation_spec = _specs(facts)
         self.text_tables = dict.fromkeys(FACT_KEYS, "facts") if facts else {}
@@ -294,20 +296,15 @@ def _legal_choices(seen: Arrays) -> Arrays:
     }
 
 
-def _check(
-    agents: int, actions: str, extras: int, income: float, quirks: Sequence[str] | None, max_episode_steps: int
-) -> None:
+def _check(agents: int, actions: str, extras: int, income: float, quirks: Sequence[str] | None) -> None:
     """Refuse arguments out of range."""
-    if agents not in (1, 2, 3):
-        raise ValueError(f"agents_per_side must be 1, 2 or 3, got {agents}")
+    whole("agents_per_side", agents, 1, MAX_AGENTS)
+    whole("extra_units", extras, 0, 20)
+    finite(income_scale=income)
     if actions not in FORMS:
         raise ValueError(f"actions must be one of {', '.join(FORMS)}, got {actions!r}")
-    if not 0 <= extras <= 20:
-        raise ValueError(f"extra_units must lie in 0 .. 20, got {extras}")
     if not 0 < income <= 10:
         raise ValueError(f"income_scale must be above 0 and at most 10, got {income}")
     unknown = sorted(set(quirks or ()) - set(QUIRKS))
     if unknown:
         raise ValueError(f"quirks must be of {', '.join(QUIRKS)}, got {unknown}")
-    if max_episode_steps < 1:
-        raise ValueError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
