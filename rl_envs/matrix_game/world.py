@@ -57,10 +57,8 @@ class MatrixGame(World):
             raise ValueError(f"no matrix game is called {game!r}; there are {', '.join(GAMES)}")
         is_usual = coordination is None and num_agents in (None, 2) and num_actions in (None, 3)
         if game == "rock_paper_scissors" and not is_usual:
-            sizes = f"num_agents {num_agents} and num_actions {num_actions}"
-            raise ValueError(
-                f"rock_paper_scissors has 2 agents, 3 actions and its own table, not {sizes}: leave them out"
-            )
+            fault = f"leave out num_agents {num_agents}, num_actions {num_actions} and coordination"
+            raise ValueError(f"rock_paper_scissors has 2 agents, 3 actions and its own table: {fault}")
         if game != "rock_paper_scissors" and adversary != "uniform":
             raise ValueError(f"adversary is of rock_paper_scissors, got {adversary!r} in {game}: leave it out")
         good = _diagonal(num_agents, num_actions) if coordination is None else _table(coordination)
