@@ -51,7 +51,7 @@ class World(ABC):
         recorded_draws: names that `step(..., chance=...)` accepts, with shapes in the world's header.
         metric_names: keys of `info["episode"]` besides `return` and `length`.
         metric_ranges: metric -> its range, for metrics that have one.
-        tables: constant arrays that ids in observations index.
+        tables: constant arrays that ids in observations index; read-only, because worlds share them.
         text_tables: observation key -> name of the table [D, L] of tokens that its ids index; 0 is padding.
         entity_spec: keys of the entities that agents see; None if there are none, or if they are not distinguished.
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
@@ -102,9 +102,20 @@ class World(ABC):
         self._all_rows: Array = xp.arange(self.num_worlds)
         self._first: tuple[Arrays, Arrays] | None = None
         self.state: Arrays = {}
-        self.tables: Arrays = {}
+        self.tables = {}
         self.texts = {key: TextStore(spec) for key, spec in self.text_spec.items()}
         self._is_running = False
+
+    @property
+    def tables(self) -> Arrays:
+        """Name -> constant array [...], read-only."""
+        return self._tables
+
+    @tables.setter
+    def tables(self, tables: Arrays) -> None:
+        self._tables = {name: table.view() for name, table in tables.items()}
+        for table in self._tables.values():
+            table.flags.writeable = False
 
     @property
     def num_agents(self) -> int:

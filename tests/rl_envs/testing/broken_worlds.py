@@ -85,6 +85,7 @@ with_attribute("text_tables", {"cell": "words"}, r"text_tables: \['cell'\]")
 with_attribute("action_spec", 2**21, "action_spec has 2,097,152 choices")
 with_attribute("action_spec", True, "action_spec must")
 with_attribute("entity_spec", EntitySpec("things", "", "line", (1.0, 5.0)), r"entity_spec names \['things'\]")
+with_attribute("_tables", {"words": np.zeros(3)}, r"tables: \['words'\] must be read-only")
 with_attribute("metric_names", ("success", "success"), "metric_names repeat")
 with_attribute("metric_names", ("success", "length"), "return and length")
 
