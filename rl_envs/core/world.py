@@ -282,7 +282,7 @@ class World(ABC):
             raise ValueError(f"{type(self).__name__}.restore: unknown {unknown}, missing {missing}; known {known}")
         clock = _clock(Chance(0, self.first_world, self.num_worlds))
         given = given_arrays(state, clock | blank)
-        check_bounds(given, _COUNTS | self._state_bounds())
+        check_bounds(given, {**_COUNTS, **self._state_bounds()})
         self._check_state(given)
         texts = given_texts(state, given, self.texts)
         for name, value in given.items():

@@ -65,8 +65,10 @@ def check_states(world: World, seed: int) -> None:
         with contextlib.suppress(ValueError):
             world.restore(state)
         _require_unchanged(world, before, "refusing a state")
-    futures = ([*play(each, 2), with_texts(each, each.next_episode()), *play(each, 1)] for each in (world, untouched))
-    require_same(*futures, "refusing states changes the future")
+    mine, other = (
+        [*play(each, 2), with_texts(each, each.next_episode()), *play(each, 1)] for each in (world, untouched)
+    )
+    require_same(mine, other, "refusing states changes the future")
 
 
 def _refused_states(world: World, before: Arrays) -> list[Arrays]:
