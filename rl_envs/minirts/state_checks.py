@@ -16,6 +16,7 @@ from rl_envs.minirts.symbols import (
     GATHER,
     LEARNER,
     MAX_HP,
+    MOVE,
     NO_TYPE,
     NUM_CELLS,
     NUM_TYPES,
@@ -33,6 +34,7 @@ MAX_AGENTS, _MAX_INTERVAL = 3, 10_000
 _REACH = 20
 """Distance from the middle of the map, in cells, that no order and no bullet exceeds along an axis."""
 _ROWS = {"unit": MAX_OBJECTS, "order": MAX_ORDERS, "bullet": MAX_BULLETS}
+_MAX_HP = int(MAX_HP.max())
 _LAST_ID = (PLAYERS << PLAYER_SHIFT) - 1
 _TYPES = (NO_TYPE, NUM_TYPES - 1)
 
@@ -63,7 +65,7 @@ BOUNDS: Mapping[str, tuple[int, int]] = {
     "unit_id": (0, _LAST_ID),
     "unit_type": (0, NUM_TYPES - 1),
     "unit_player": (0, PLAYERS - 1),
-    **dict.fromkeys(("unit_hp", "unit_seen_hp", "bullet_hit"), (0, int(MAX_HP.max()))),
+    **dict.fromkeys(("unit_hp", "unit_seen_hp", "bullet_hit"), (-_MAX_HP, _MAX_HP)),
     **dict.fromkeys(("unit_born", "unit_last", "order_tick", "order_start"), (-MOST_TICKS, MOST_TICKS)),
     "unit_expire": (FINISHED, WAITING),
     "unit_order": (-1, MOST_TICKS),
@@ -76,9 +78,9 @@ BOUNDS: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("order_target", "order_hall", "bullet_from", "bullet_target"), (-1, _LAST_ID)),
     "order_scale": (0, 10),
     "order_state": (0, WORK),
-    "bullet_state": (0, GONE - 1),
+    "bullet_state": (0, GONE),
 }
-"""State name -> lowest and highest value; the bounds hold for rows beyond the last object, order or bullet, too."""
+"""State name -> lowest and highest value; they hold for rows without use, too, where the dead remain."""
 
 
 def check_state(state: Arrays) -> None:
@@ -93,8 +95,8 @@ def check_state(state: Arrays) -> None:
     kinds, makes = (state.get(f"order_{name}", np.zeros_like(orders, int)) for name in ("kind", "type"))
     if (orders & (kinds == BUILD) & (makes <= RESOURCE)).any():
         raise ValueError("restore: order_type of an order to build must be the type of an object that can be built")
-    has_no_place = (kinds == BUILD) & (makes < FIRST_BUILDING)
-    _check_places(state, "order", orders & ~has_no_place)
+    goes_somewhere = (kinds == MOVE) | ((kinds == BUILD) & (makes >= FIRST_BUILDING))
+    _check_places(state, "order", orders & goes_somewhere)
     _check_places(state, "bullet", bullets)
 
 
@@ -116,7 +118,7 @@ def _check_units(state: Arrays) -> None:
 
 
 def _check_places(state: Arrays, kind: str, counts: Array) -> None:
-    """Orders and bullets, those that count [B, R], are on the map or a little beside it."""
+    """Orders or bullets, those that count [B, R], are on the map or a little beside it."""
     for axis in "xy":
         if (counts & (np.abs(state.get(f"{kind}_{axis}", 15 * counts) - 15) > _REACH)).any():
             raise ValueError(f"restore: {kind}_x and {kind}_y must lie on the map")
