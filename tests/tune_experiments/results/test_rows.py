@@ -8,8 +8,8 @@ import pytest
 
 from tune_experiments.results.intervals import (
     NONE,
-    STUDENT_EPISODES,
     STUDENT,
+    STUDENT_EPISODES,
     WELCH,
     WILSON,
     Interval,
