@@ -150,7 +150,7 @@ def team(agents: int = 2, seen_agents: int | None = None) -> TeamPolicy:
 def cordial_impala() -> Impala:
     """IMPALA with CORDIAL in the form of the authors' code."""
     tables = FurnMove(1).tables
-    actions = torch.from_numpy(tables["coordinated_actions"])
+    actions = torch.tensor(tables["coordinated_actions"])
     moves_object = torch.from_numpy((tables["coordinated_modality"] > 0).astype(np.int64))
     coordination = CoordinationSet(actions, moves_object.expand(actions.shape[:2]))
     return Impala(extra_losses=(CoordinationLoss(coordination, Schedule.constant(1.0)),))

@@ -8,9 +8,9 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
+from rl_envs.core.arguments import whole
 from rl_envs.core.entry_point import ENTRY_POINT
 from rl_envs.core.errors import did_you_mean
-from rl_envs.core.spec import whole
 from rl_envs.core.world import World
 
 WORLDS = {

@@ -42,6 +42,9 @@ class Errands(World):
         self._gusts = gusts
         super().__init__(num_worlds, first_world)
 
+    def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
+        return {"gust": ((self.num_worlds, self.num_agents), 0, 1)}
+
     def _blank_state(self, num_worlds: int) -> Arrays:
         each = (num_worlds, self.num_agents)
         own = {

@@ -41,7 +41,7 @@ def check_recorded(
     """Refuse (ValueError) recorded outcomes of draws that a world does not make, or of wrong shape, type or range.
 
     `recorded` is the name of a draw -> its outcomes [...]. `known` names the world's draws; `get_bounds` gives the
-    shape, lowest and highest value of integer draws.
+    shape, lowest and highest value of integer draws, 0 and 1 of bools.
     """
     unknown = sorted(set(recorded) - set(known))
     if unknown:
@@ -49,8 +49,11 @@ def check_recorded(
     bounds = get_bounds() if recorded else {}
     for name in bounds.keys() & recorded.keys():
         draws, (shape, low, high) = np.asarray(recorded[name]), bounds[name]
-        if draws.shape != shape or draws.dtype.kind not in "iu" or draws.min() < low or draws.max() > high:
-            raise ValueError(f"the draw {name} must be integers {low} .. {high} of shape {shape}")
+        kinds = "iub" if (low, high) == (0, 1) else "iu"
+        if draws.shape != shape or draws.dtype.kind not in kinds or draws.min() < low or draws.max() > high:
+            raise ValueError(
+                f"the draw {name} must be integers {low} .. {high} of shape {shape}, got {draws.dtype} {draws.shape}"
+            )
 
 
 def _in_range(

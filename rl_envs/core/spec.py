@@ -78,38 +78,6 @@ def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
     return held
 
 
-def given_arrays(state: Arrays, targets: Arrays) -> Arrays:
-    """The arrays that a caller restores, name -> [B, ...], with the type of the target [B, ...] of the same name.
-
-    Names without a target are left out.
-
-    Raises:
-        ValueError: an array has another shape than its target, or numbers that the target's type cannot hold.
-    """
-    given = {}
-    for name in targets.keys() & state.keys():
-        value, target = np.asarray(state[name]), targets[name]
-        if value.shape != target.shape:
-            raise ValueError(f"restore: {name} must have shape {target.shape}, got {value.shape}")
-        given[name] = exactly(f"restore: {name}", value, target.dtype)
-    return given
-
-
-def whole(name: str, value: Any, least: int | None = None) -> int:
-    """A whole number that a caller gives, of Python or NumPy.
-
-    Raises:
-        ValueError: it is something else, or too small.
-    """
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})") from None
-    if least is not None and number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
-    return number
-
-
 def checked_picture(picture: Any) -> Array:
     """What a `render` returned, as [H, W, 3] uint8.
 

@@ -51,7 +51,17 @@ class TextStore:
         """Replace the content by these rows, [D, L] token ids, which keep their numbers; raises as `add` does."""
         loaded = TextStore(self.spec)
         loaded.add(table)
-        self._rows, self._number, self._table = loaded._rows, loaded._number, None
+        self.take(loaded)
+
+    def take(self, other: "TextStore") -> None:
+        """Replace the content by that of another store, which must not be used any more."""
+        self._rows, self._number, self._table = other._rows, other._number, other._table
+
+    def copy(self) -> "TextStore":
+        """A store of the same texts, which grows by itself."""
+        twin = TextStore(self.spec)
+        twin._rows, twin._number, twin._table = self._rows.copy(), self._number.copy(), self._table
+        return twin
 
     def compact(self, used: Array) -> Array:
         """Remove the texts whose row numbers are not in `used` [...]; the new numbers, [...] int32."""

@@ -14,10 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rl_envs.core.actions import check_recorded, checked_actions
+from rl_envs.core.arguments import MOST_STEPS, whole
 from rl_envs.core.array_library import NUMPY, ArrayLibrary
 from rl_envs.core.chance import Chance
 from rl_envs.core.errors import ArraysError
 from rl_envs.core.metrics import MetricRange
+from rl_envs.core.restoring import TEXTS, check_bounds, given_arrays, given_texts
 from rl_envs.core.spec import (
     Actions,
     ActionSpec,
@@ -26,17 +28,16 @@ from rl_envs.core.spec import (
     ArraySpec,
     EntitySpec,
     TextSpec,
-    exactly,
-    given_arrays,
-    whole,
 )
 from rl_envs.core.texts import TextStore
 
 Info: TypeAlias = dict[str, Any]
 StepResult: TypeAlias = tuple[Arrays, Array, Array, Array, Info]
 
-_CHANCE, _TEXTS = "chance_", "texts/"
+_CHANCE = "chance_"
 _CLOCK = ("chance_key", "chance_episode", "chance_step")
+_COUNTS = {"chance_episode": (0, 2**62), "chance_step": (0, 2**62), "episode_length": (0, MOST_STEPS)}
+"""Lowest and highest value of the counters of every world."""
 
 
 class World(ABC):
@@ -50,7 +51,7 @@ class World(ABC):
         recorded_draws: names that `step(..., chance=...)` accepts, with shapes in the world's header.
         metric_names: keys of `info["episode"]` besides `return` and `length`.
         metric_ranges: metric -> its range, for metrics that have one.
-        tables: constant arrays that ids in observations index.
+        tables: constant arrays that ids in observations index; read-only, because worlds share them.
         text_tables: observation key -> name of the table [D, L] of tokens that its ids index; 0 is padding.
         entity_spec: keys of the entities that agents see; None if there are none, or if they are not distinguished.
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
@@ -101,9 +102,20 @@ class World(ABC):
         self._all_rows: Array = xp.arange(self.num_worlds)
         self._first: tuple[Arrays, Arrays] | None = None
         self.state: Arrays = {}
-        self.tables: Arrays = {}
+        self.tables = {}
         self.texts = {key: TextStore(spec) for key, spec in self.text_spec.items()}
         self._is_running = False
+
+    @property
+    def tables(self) -> Arrays:
+        """Name -> constant array [...], read-only."""
+        return self._tables
+
+    @tables.setter
+    def tables(self, tables: Arrays) -> None:
+        self._tables = {name: table.view() for name, table in tables.items()}
+        for table in self._tables.values():
+            table.flags.writeable = False
 
     @property
     def num_agents(self) -> int:
@@ -243,7 +255,7 @@ class World(ABC):
         present = _clock(self.chance) | self.state
         copies = {name: np.array(self.xp.to_numpy(value)) for name, value in present.items()}
         copies[_CLOCK[0]] = copies[_CLOCK[0]].view(np.uint64)
-        return copies | {f"{_TEXTS}{key}": store.table.copy() for key, store in self.texts.items()}
+        return copies | {f"{TEXTS}{key}": store.table.copy() for key, store in self.texts.items()}
 
     def restore(self, state: Arrays) -> Arrays:
         """Put all B worlds into a given state.
@@ -257,38 +269,54 @@ class World(ABC):
 
         Raises:
             ValueError: unknown name, missing name, wrong shape, a number that the name's type does not hold as it is
-                (0.7 where integers are kept, or NaN), or a state that this world cannot be in.
+                (0.7 where integers are kept, or NaN), a state that this world cannot be in, or rows of texts without
+                their table; the world is as it was before.
         """
         blank = self._blank_state(self.num_worlds)
         if self.xp is not NUMPY:  # it is checked and completed on the host
             blank = {name: self.xp.to_numpy(value) for name, value in blank.items()}
-        tables = {f"{_TEXTS}{key}": store for key, store in self.texts.items()}
-        unknown = sorted(set(state) - set(blank) - set(_CLOCK) - set(tables))
+        unknown = sorted(set(state) - set(blank) - set(_CLOCK) - {f"{TEXTS}{key}" for key in self.texts})
         missing = sorted(self._needed_state() - set(state))
         if unknown or missing:
             known = sorted(blank)
             raise ValueError(f"{type(self).__name__}.restore: unknown {unknown}, missing {missing}; known {known}")
         clock = _clock(Chance(0, self.first_world, self.num_worlds))
         given = given_arrays(state, clock | blank)
-        texts = {name: exactly(f"restore: {name}", np.asarray(state[name]), np.int32) for name in tables.keys() & state}
-        for name, (low, high) in self._state_bounds().items():
-            values = given.get(name)
-            if values is not None and values.size and (values.min() < low or values.max() > high):
-                raise ValueError(f"restore: {name} must lie in {low} .. {high}, got {values.min()} .. {values.max()}")
+        check_bounds(given, {**_COUNTS, **self._state_bounds()})
         self._check_state(given)
-        for name, table in texts.items():  # all of them before the first one is replaced
-            TextStore(tables[name].spec).add(table)
+        texts = given_texts(state, given, self.texts)
         for name, value in given.items():
             (clock | blank)[name][...] = value
-        for name, table in texts.items():
-            tables[name].load(table)
+        before, stores = (self.chance, self.state, self._is_running), {k: one.copy() for k, one in self.texts.items()}
+        try:
+            self._put(blank, clock, texts, frozenset(state))
+            return self._within_bounds(self.observe())
+        except Exception:
+            self.chance, self.state, self._is_running = before
+            for key, store in stores.items():
+                self.texts[key].take(store)
+            if self._is_running:
+                self._derive(self._all_rows, frozenset(self.state))
+            raise
+
+    def _put(self, state: Arrays, clock: Arrays, texts: Arrays, given: frozenset[str]) -> None:
+        """Go to a checked state [B, ...] of the host, with its clock and the token tables of some texts [D, L]."""
         if self.xp is not NUMPY:
-            blank = {name: self.xp.asarray(value) for name, value in blank.items()}
-        self.state, self._is_running = blank, True
+            state = {name: self.xp.asarray(value) for name, value in state.items()}
+        for key, table in texts.items():
+            self.texts[key].load(table)
+        self.chance = Chance(0, self.first_world, self.num_worlds, self.xp)
         for name, value in clock.items():
             setattr(self.chance, name.removeprefix(_CHANCE), self.xp.asarray(value))
-        self._derive(self._all_rows, given=frozenset(state))
-        return self.observe()
+        self.state, self._is_running = state, True
+        self._derive(self._all_rows, given)
+
+    def _within_bounds(self, observations: Arrays) -> Arrays:
+        """The same observations [B, N, ...]; ValueError if they show that a restored state is impossible."""
+        specs, on_host = self.observation_spec.items(), self.xp.to_numpy
+        if wrong := sorted(key for key, spec in specs if not spec.contains(on_host(observations[key]))):
+            raise ValueError(f"restore: agents would observe {wrong} beyond its bounds: no game is in this state")
+        return observations
 
     def prepare(self, steps: int) -> None:  # noqa: B027 (most worlds need nothing)
         """Prepare on the host what the next env steps need of it, in torch, where a captured step cannot ask for it.
@@ -344,7 +372,7 @@ class World(ABC):
         return {}
 
     def _draw_bounds(self) -> Mapping[str, tuple[tuple[int, ...], int, int]]:
-        """Name of an integer draw -> its shape, lowest and highest value, which are checked before a step."""
+        """Name of a draw -> its shape, lowest and highest value (of bools 0 and 1), which are checked before a step."""
         return {}
 
     def _check_state(self, state: Arrays) -> None:  # noqa: B027 (optional hook)

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.arguments import flags, steps, whole
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
@@ -47,7 +48,6 @@ class FrozenLakeSpread(World):
     action_names = ACTIONS
     colours = ((200, 70, 60), (50, 130, 90))
     legend = LEGEND
-    recorded_draws = ("slips",)
     metric_names: tuple[str, ...] = ("success", "arrivals", "fell")
     metric_ranges = MappingProxyType({"success": SHARE, "arrivals": COUNT, "fell": SHARE})
 
@@ -66,10 +66,12 @@ class FrozenLakeSpread(World):
         max_episode_steps: int | None = None,
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
-        self.lake = get_lake(map, map_seed)
-        _check(hole, observations, max_episode_steps)
+        self.lake = get_lake(map, whole("map_seed", map_seed))
+        _check(hole, observations)
+        flags(slippery=slippery, blocks=blocks, own_rewards=own_rewards)
         side = self.lake.side
-        self.max_episode_steps = _STEP_LIMITS[side] if max_episode_steps is None else max_episode_steps
+        self.max_episode_steps = _STEP_LIMITS[side] if max_episode_steps is None else steps(max_episode_steps)
+        self.recorded_draws = ("slips",) if slippery else ()
         self._slippery, self._blocks, self._own_rewards, self._hole_ends = slippery, blocks, own_rewards, hole == "end"
         specs = {
             "place": ArraySpec((4,), "uint8", 0, side - 1, "own row and column, the other's row and column"),
@@ -133,6 +135,9 @@ class FrozenLakeSpread(World):
         drawn = recorded["slips"] if "slips" in recorded else self.chance.uniforms(NUM_AGENTS) * 3
         return np.asarray(drawn).astype(np.int64)
 
+    def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
+        return {"slips": ((self.num_worlds, NUM_AGENTS), 0, 2)}
+
     def _observe(self, rows: Array) -> Arrays:
         own = self.state["cells"][rows]
         both = np.stack([own, own[:, ::-1]], -1)  # [K, 2, 2]
@@ -173,11 +178,9 @@ class FrozenLakeSpread(World):
         return {name: value.astype(float) for name, value in found.items()}
 
 
-def _check(hole: str, observations: Sequence[str], max_episode_steps: int | None) -> None:
+def _check(hole: str, observations: Sequence[str]) -> None:
     """Refuse arguments out of range."""
     if hole not in ("end", "out"):
         raise ValueError(f"hole must be end or out, not {hole!r}")
     if isinstance(observations, str) or not observations or set(observations) - set(OBSERVATIONS):
         raise ValueError(f"observations must be one or more of {', '.join(OBSERVATIONS)}, not {observations!r}")
-    if max_episode_steps is not None and max_episode_steps < 1:
-        raise ValueError(f"max_episode_steps must be at least 1, not {max_episode_steps}")

@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.arguments import flags, steps, whole
 from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
-from rl_envs.core.spec import Array, Arrays, ArraySpec, exactly
+from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
 from rl_envs.furnlift.actions import ACTION_NAMES, MOVE_AHEAD, NUM_ACTIONS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT
 from rl_envs.furnlift.actions import coordinated_actions as all_coordinated_actions
@@ -40,8 +41,9 @@ from rl_envs.furnlift.expert import MAX_PAIRS, Expert
 from rl_envs.furnlift.observation import FLOOR, MAPS, TELEVISION, num_channels
 from rl_envs.furnlift.scene import NUM_UNIFORMS, draw_start, make_scene, scene_at
 from rl_envs.furnlift.sight import BOX_CELLS
+from rl_envs.furnmove.fixed_starts import check_poses
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
-from rl_envs.furnmove.geometry import CELL_METRES, STEPS
+from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS
 from rl_envs.furnmove.observation import MARGIN, VIEW, Observer
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
@@ -99,15 +101,15 @@ class FurnLift(World):
             ValueError: an argument out of range. RoomError: a room file that is not usable.
         """
         super().__init__(num_worlds, first_world)
-        if min_separation_cells < 0 or max_episode_steps < 1:
-            wanted = f"min_separation_cells of 0 or more and max_episode_steps of 1 or more, got {min_separation_cells}"
-            raise ValueError(f"furnlift needs {wanted} and {max_episode_steps}")
+        flags(agents_visible=agents_visible, shows_expert=shows_expert, heading_ring=heading_ring)
+        flags(bootstrap_at_limit=bootstrap_at_limit)
         self.rooms = resolve_rooms(rooms, room_size) if isinstance(rooms, str) else rooms
-        self.max_episode_steps = max_episode_steps
-        self._separation, self._bootstrap_at_limit = min_separation_cells, bootstrap_at_limit
+        self.max_episode_steps = steps(max_episode_steps)
+        self._separation = whole("min_separation_cells", min_separation_cells, 0)
+        self._bootstrap_at_limit = bootstrap_at_limit
         self._shows_expert, self._heading_ring = shows_expert, heading_ring
         check_observations(observations)
-        self._observations, self._frame_pixels = tuple(observations), frame_pixels
+        self._observations, self._frame_pixels = tuple(observations), whole("frame_pixels", frame_pixels)
         self._prepare_maps(agents_visible)
 
     def _prepare_maps(self, agents_visible: bool) -> None:
@@ -168,12 +170,11 @@ class FurnLift(World):
 
     def _seen_before(self, recorded: Arrays) -> Array:
         """[B, 2] bool, who sees the television before the step."""
-        if "sees_television" not in recorded:
-            return self.sees_television()
-        sees = exactly("sees_television", np.asarray(recorded["sees_television"]), np.bool_)
-        if sees.shape != (self.num_worlds, self.num_agents):
-            raise ValueError(f"sees_television must have shape {(self.num_worlds, self.num_agents)}, got {sees.shape}")
-        return sees
+        given = recorded.get("sees_television")
+        return self.sees_television() if given is None else np.asarray(given, bool)
+
+    def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
+        return {"sees_television": ((self.num_worlds, self.num_agents), 0, 1)}
 
     def sees_television(self) -> Array:
         """Whether each agent sees the television now, [B, 2] bool."""
@@ -215,14 +216,11 @@ class FurnLift(World):
     def _needed_state(self) -> set[str]:
         return {"room", "agent_cells", "agent_headings", "tv"}
 
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        return {"room": (0, len(self.rooms) - 1), "agent_headings": (0, ROTATIONS - 1)}
+
     def _check_state(self, state: Arrays) -> None:
-        """Refuse a room, a cell, a heading or a rotation that does not exist."""
-        if not ((state["room"] >= 0) & (state["room"] < len(self.rooms))).all():
-            raise ValueError(f"restore: room must lie in 0 .. {len(self.rooms) - 1}, got {state['room']}")
-        limits = {"agent_cells": (self._height, self._width), "agent_headings": 4, "tv": (self._height, self._width, 4)}
-        for name, limit in limits.items():
-            if not ((state[name] >= 0) & (state[name] < np.array(limit))).all():
-                raise ValueError(f"restore: {name} must lie between 0 and {limit} (exclusive)")
+        check_poses(self.rooms, state)
 
     def _begin(self, rows: Array) -> None:
         for world in rows:

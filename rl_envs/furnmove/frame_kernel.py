@@ -8,12 +8,11 @@ pass puts its pixels in their places.
 Numba compiles this file at the first frame, so only `frame_renderer.py` imports it, and only for frames.
 """
 
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import numba
 import numpy as np
 
+from rl_envs.core.compiled import entry, kernel
 from rl_envs.core.spec import Array
 from rl_envs.furnmove.frame_palette import (
     AGENT_BODY,
@@ -41,10 +40,6 @@ Pair: TypeAlias = tuple[Any, Any]
 
 Tables: TypeAlias = tuple[Array, ...]
 
-compiled: Callable[..., Any] = numba.njit(cache=True, error_model="numpy", nogil=True)
-"""Compiles a function at its first call and keeps the machine code for later processes."""
-
-
 EYE, NONE = np.float32(EYE_METRES), np.float32(np.inf)
 _LAST_SHADE = SHADES - 1
 _CEILING_BYTE = CEILING * SHADES
@@ -53,13 +48,13 @@ _CHECKS, _EVEN = np.float32(1 / CHECK_METRES), np.float32(256)
 _TV_HALF_WIDTH, _TV_HALF_DEPTH, _TV_HEIGHT = TELEVISION_METRES[0] / 2, TELEVISION_METRES[1] / 2, TELEVISION_METRES[2]
 
 
-@compiled
+@kernel
 def shaded(kind: float, distance: float, faces_aside: int) -> Any:
     """Byte of a frame: class and shade by distance (metres) and by the direction that a side faces."""
     return np.uint8(int(kind) * SHADES + min(_LAST_SHADE, int(distance * _PER_SHADE) + faces_aside))
 
 
-@compiled
+@kernel
 def fill(
     codes: Array, base: int, looks: Array, tables: Tables, heading: int, eye: Pair, out: Array, depth: Array
 ) -> None:
@@ -104,7 +99,7 @@ def fill(
             depth[rest] = NONE
 
 
-@compiled
+@kernel
 def through_box(away: Pair, half: Pair, ray: Pair) -> tuple[float, float, bool]:
     """Distances at which a ray enters and leaves a rectangle, and whether it enters across a line of constant row.
 
@@ -124,7 +119,7 @@ def through_box(away: Pair, half: Pair, ray: Pair) -> tuple[float, float, bool]:
     return (enter, leave, across_row) if enter < leave else (np.inf, np.inf, False)
 
 
-@compiled
+@kernel
 def entry_of_circle(away: Pair, radius: float, ray: Pair) -> float:
     """Distance at which a ray enters a circle, infinite if it does not; centre and ray as for a rectangle."""
     along = away[0] * ray[0] + away[1] * ray[1]
@@ -134,7 +129,7 @@ def entry_of_circle(away: Pair, radius: float, ray: Pair) -> float:
     return max(along - np.sqrt(rest), 1e-3)
 
 
-@compiled
+@kernel
 def first_above(slopes: Array, low: float, start: int, end: int) -> int:
     """First index of a rising stretch of `slopes` [P * P] with a slope of at least `low`; `end` if there is none."""
     while start < end:
@@ -146,7 +141,7 @@ def first_above(slopes: Array, low: float, start: int, end: int) -> int:
     return start
 
 
-@compiled
+@kernel
 def paint_television(
     away: Pair, rotation: int, base: float, tables: Tables, heading: int, out: Array, depth: Array
 ) -> None:
@@ -174,7 +169,7 @@ def paint_television(
                 out[pixel], depth[pixel] = (byte if slope < high else shaded(TELEVISION, distance, 0)), distance
 
 
-@compiled
+@kernel
 def paint_agent(away: Pair, number: int, tables: Tables, heading: int, out: Array, depth: Array) -> None:
     """Paint another agent, `away` (south, east) metres from the camera: a body, a ring of its colour, a head.
 
@@ -198,7 +193,7 @@ def paint_agent(away: Pair, number: int, tables: Tables, heading: int, out: Arra
                 out[pixel], depth[pixel] = shaded(kind, near, 0), near
 
 
-@compiled
+@entry
 def draw(
     codes: Array,
     width: int,
@@ -247,7 +242,7 @@ def draw(
                     paint_agent(away, other, tables, heading, image, depth)
 
 
-@compiled
+@entry
 def placed(lines: Array, places: Array, out: Array) -> None:
     """Bytes by column [B, N, Q] -> bytes by row, written to `out` [B, N, Q]; `places` [Q] is where each pixel was."""
     for world in range(lines.shape[0]):
@@ -257,7 +252,7 @@ def placed(lines: Array, places: Array, out: Array) -> None:
                 image[pixel] = line[places[pixel]]
 
 
-@compiled
+@entry
 def coloured(lines: Array, places: Array, palettes: Array, out: Array) -> None:
     """The same in colours, to `out` [B, N, Q, 3] uint8: lines [B, N, Q], places [Q], palettes [B, 256, 3] uint8."""
     for world in range(lines.shape[0]):

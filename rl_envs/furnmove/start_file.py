@@ -227,7 +227,7 @@ def save_starts(path: str | os.PathLike[str], starts: Starts) -> None:
     starts.check(min_agent_distance_cells=1)  # the required distance depends on the world that plays them
     try:
         write_object(path, _written(starts))
-    except JsonFileError as error:
+    except (JsonFileError, StartError) as error:
         raise StartError(f"start file {os.fspath(path)}: {error}") from None
 
 
@@ -238,8 +238,17 @@ def _written(starts: Starts) -> dict[str, Any]:
         room, start = starts[number]
         scenes[room.name][str(len(scenes[room.name]))] = _written_start(start)
     header = {"format": FORMAT, "version": VERSION, "agents": starts.num_agents}
-    size = next((size for size in SIZES if all(_is_named(room, size) for room in starts.rooms)), None)
+    size = _size_of(starts.rooms)
     return header | ({"room_size": size} if size else {}) | {"starts": scenes}
+
+
+def _size_of(rooms: Sequence[Room]) -> str | None:
+    """The size of the named rooms among these, by which a reader finds them again; None if none has a name."""
+    named = [sizes for room in rooms if (sizes := [size for size in SIZES if _is_named(room, size)])]
+    shared = [size for size in SIZES if all(size in sizes for sizes in named)]
+    if not shared:
+        raise StartError(f"the named rooms are of {' and '.join(SIZES)} size, and a file has one: save two files")
+    return shared[0] if named else None
 
 
 def _written_start(start: Start) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.arguments import finite, flags, steps, whole
 from rl_envs.core.array_library import Rows, get_array_library
 from rl_envs.core.chance import Chance
 from rl_envs.core.errors import ArraysError
@@ -35,9 +36,9 @@ from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
 from rl_envs.furnmove.actions import ACTION_NAMES, NUM_ACTIONS, Rules, coordinated_actions, coordination_class
-from rl_envs.furnmove.fixed_starts import Starts
+from rl_envs.furnmove.fixed_starts import Starts, check_poses
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
-from rl_envs.furnmove.geometry import CELL_METRES
+from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS
 from rl_envs.furnmove.maps import CompiledRoom, RoomMaps, compile_room
 from rl_envs.furnmove.observation import VIEW, Observer, num_channels
 from rl_envs.furnmove.prepared_starts import PreparedStarts
@@ -95,20 +96,24 @@ class FurnMove(World):
             RoomError, StartError: rooms or starts that are not playable.
         """
         super().__init__(num_worlds, first_world, get_array_library(arrays, device))
+        flags(bootstrap_at_limit=bootstrap_at_limit)
+        min_agent_distance_cells = whole("min_agent_distance_cells", min_agent_distance_cells)
         num_agents = self._resolve(starts, rooms, room_size, num_agents, min_agent_distance_cells)
         self.agents = tuple(f"agent_{i}" for i in range(num_agents))
         self.action_spec = NUM_ACTIONS
-        self.max_episode_steps = max_episode_steps
+        self.max_episode_steps = steps(max_episode_steps)
         self._spacing = min_agent_distance_cells
+        if closer_reward is not None:
+            finite(closer_reward=closer_reward)
         self._closer_reward = closer_reward if closer_reward is not None else (2.0 if num_agents > 2 else 1.0)
         self._bootstrap_at_limit = bootstrap_at_limit
         check_observations(observations)
-        self._observations, self._frame_pixels = tuple(observations), frame_pixels
+        self._observations, self._frame_pixels = tuple(observations), whole("frame_pixels", frame_pixels)
         if self.xp.has_fixed_shapes:
             _check_for_torch(num_agents, len(self.rooms), observations)
         self._prepare_maps()
         self._prepare_starts()
-        self._path = self.xp.zeros((num_worlds, max_episode_steps, 2), dtype=self.xp.int16)
+        self._path = self.xp.zeros((num_worlds, self.max_episode_steps, 2), dtype=self.xp.int16)
 
     def _resolve(
         self,
@@ -124,7 +129,7 @@ class FurnMove(World):
         self._starts = None if starts is None else resolve_starts(starts, num_agents, spacing)
         if self._starts is not None:
             num_agents, rooms = self._starts.num_agents, self._starts.rooms
-        num_agents = 2 if num_agents is None else num_agents
+        num_agents = 2 if num_agents is None else whole("num_agents", num_agents)
         if not 1 <= num_agents <= MAX_AGENTS:
             raise ValueError(f"num_agents must be 1 to {MAX_AGENTS}, got {num_agents}")
         rooms = "train_stream" if rooms is None else rooms
@@ -226,8 +231,6 @@ class FurnMove(World):
         if self._prepared is not None:
             self._load_rooms(self._prepared.refill(self.chance, is_anew=True))
         super()._start(rows)
-        if not self.xp.has_fixed_shapes:
-            self._load_rooms(self.state["room"][rows], rows)
         self._derive(rows, frozenset(self.state))
 
     def _draw_start(self, chance: Chance, world: int) -> Array:
@@ -259,11 +262,14 @@ class FurnMove(World):
             self._maps.load(rows, [self._compiled(room) for room in rooms.tolist()])
 
     def _state_bounds(self) -> dict[str, tuple[int, int]]:
-        return {"room": (0, len(self.rooms) - 1)}
+        distances = dict.fromkeys(("best_distance", "start_distance"), (0, self._height + self._width))
+        return distances | {"room": (0, len(self.rooms) - 1), "agent_headings": (0, ROTATIONS - 1)}
 
     def _check_state(self, state: Arrays) -> None:
-        """Load the rooms, which the host has only here."""
-        self._load_rooms(state["room"], self._all_rows)
+        """Refuse impossible poses; with fixed shapes, load rooms, of which the host has the numbers only here."""
+        check_poses(self.rooms, state)
+        if self.xp.has_fixed_shapes:
+            self._load_rooms(state["room"])
 
     def restore(self, state: Arrays) -> Arrays:
         """See `World`, name -> [B, ...] to observations [B, N, ...]; in images the path of the TV begins here."""
@@ -273,6 +279,8 @@ class FurnMove(World):
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         state, kept = self.state, self._short(rows)
+        if not self.xp.has_fixed_shapes:
+            self._load_rooms(state["room"][rows], rows)
         if self._renderer is not None:
             for world in rows:
                 self._renderer.load(int(world), self.rooms[int(state["room"][world])], state["stand"][world])

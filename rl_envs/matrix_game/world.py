@@ -12,7 +12,7 @@ that knows their joint policy, independent agents reach at most 5 - 4 sqrt(2) = 
 | observation `coordination` | [] uint8, always 0: the row of `tables["coordination"]` that is valid now |
 | rewards | the same to every agent. rock_paper_scissors: -1 if the agents' actions differ, else +1, 0 or -1 for a win, tie or loss against the adversary's action. coordination: 1 if the joint action is in the table, else 0 |
 | episode end | always terminated after one step; never truncated |
-| arguments | `game` (rock_paper_scissors), `adversary` (uniform; or an action, or `recorded`: every step needs the recorded draw), `coordination` (None: the diagonal; or [A] * N of 0 and 1), `num_agents` (2) and `num_actions` (3) of the diagonal |
+| arguments | `game` (rock_paper_scissors), `adversary` (uniform; or an action, or `recorded`: every step needs the recorded draw), `coordination` (None: the diagonal; or [A] * N of 0 and 1), `num_agents` (None: 2, or as in `coordination`) and `num_actions` (None: 3, or as in `coordination`) of the diagonal |
 | tables | `coordination` [1, A^N] bool, joint actions flattened in C order |
 | recorded draws | `adversary` [B] int, the adversary's actions (rock_paper_scissors only) |
 | state for `restore` | none needed; optional: `adversary` [3], the probabilities of the adversary's actions |
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rl_envs.core.arguments import whole
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
 from rl_envs.matrix_game.payoff import payoff_tensor
@@ -48,15 +49,22 @@ class MatrixGame(World):
         game: str = "rock_paper_scissors",
         adversary: str | int = "uniform",
         coordination: ArrayLike | None = None,
-        num_agents: int = 2,
-        num_actions: int = 3,
+        num_agents: int | None = None,
+        num_actions: int | None = None,
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
         if game not in GAMES:
             raise ValueError(f"no matrix game is called {game!r}; there are {', '.join(GAMES)}")
-        if game == "rock_paper_scissors" and not (coordination is None and (num_agents, num_actions) == (2, 3)):
-            raise ValueError("rock_paper_scissors has 2 agents, 3 actions and its own coordination table")
+        is_usual = coordination is None and num_agents in (None, 2) and num_actions in (None, 3)
+        if game == "rock_paper_scissors" and not is_usual:
+            fault = f"leave out num_agents {num_agents}, num_actions {num_actions} and coordination"
+            raise ValueError(f"rock_paper_scissors has 2 agents, 3 actions and its own table: {fault}")
+        if game != "rock_paper_scissors" and adversary != "uniform":
+            raise ValueError(f"adversary is of rock_paper_scissors, got {adversary!r} in {game}: leave it out")
         good = _diagonal(num_agents, num_actions) if coordination is None else _table(coordination)
+        for name, given, own in (("num_agents", num_agents, good.ndim), ("num_actions", num_actions, len(good))):
+            if given not in (None, own):
+                raise ValueError(f"{name} is {given}, but the coordination table has {own}: leave {name} out")
         self.agents = tuple(f"agent_{i}" for i in range(good.ndim))
         self.action_spec = good.shape[0]
         self.observation_spec = {
@@ -131,9 +139,9 @@ class MatrixGame(World):
         return (self.chance.uniforms(1) >= below).sum(1)
 
 
-def _diagonal(num_agents: int, num_actions: int) -> Array:
-    if num_agents < 1 or num_actions < 1:
-        raise ValueError(f"a game needs agents and actions, got {num_agents} and {num_actions}")
+def _diagonal(num_agents: int | None, num_actions: int | None) -> Array:
+    num_agents = 2 if num_agents is None else whole("num_agents", num_agents, 1)
+    num_actions = 3 if num_actions is None else whole("num_actions", num_actions, 1)
     good = np.zeros((num_actions,) * num_agents, bool)
     good[(np.arange(num_actions),) * num_agents] = True
     return good

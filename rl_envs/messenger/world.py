@@ -29,12 +29,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from numbers import Integral
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.arguments import flags, steps, whole
 from rl_envs.core.chance import pick
 from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec, EntitySpec
@@ -110,7 +110,8 @@ class Messenger(World):
         Raises:
             ValueError: an argument out of range, or texts without a sentence that the split's games need.
         """
-        _check(stage, num_agents, split, frames, max_sentences_per_cell, max_episode_steps)
+        _check(stage, num_agents, split, frames, max_sentences_per_cell)
+        flags(repair_quotes=repair_quotes, permuted_roles=permuted_roles, shows_roles=shows_roles)
         if num_agents == 1 and released:
             raise ValueError("released names behaviours of the two-agent version: leave it out for one agent")
         self._released, self._permuted_roles = behaviours(released, stage), permuted_roles
@@ -121,7 +122,8 @@ class Messenger(World):
         self._writer = ManualWriter(corpus, games, split, stage, num_agents, "random_walk" in self._released)
         self.agents = tuple(f"agent_{i}" for i in range(num_agents))
         self.action_spec = len(ACTIONS)
-        self.max_episode_steps = max_episode_steps or STEP_LIMITS[num_agents][stage - 1]
+        usual_limit = STEP_LIMITS[num_agents][stage - 1]
+        self.max_episode_steps = usual_limit if max_episode_steps is None else steps(max_episode_steps)
         self.recorded_draws = ("entity_moves",) if stage > 1 else ()
         self._declare_observations(corpus, frames, shows_roles)
         super().__init__(num_worlds, first_world)
@@ -238,15 +240,6 @@ class Messenger(World):
                 "restore: avatar_places count half cells and must be even: an avatar is never between cells"
             )
 
-    def restore(self, state: Arrays) -> Arrays:
-        """See `World.restore`, name -> [B, ...] to observations [B, N, ...]; an impossible state changes nothing."""
-        before = self.chance, self.state, self._is_running
-        try:
-            return super().restore(state)
-        except ValueError:
-            self.chance, self.state, self._is_running = before
-            raise
-
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         if "described" not in given:
             first_with_role = [int(np.argmax(self._stage.role_of == role)) for role in range(len(ROLES))]
@@ -278,9 +271,7 @@ class Messenger(World):
         return {"entity_moves": ((self.num_worlds, len(self._stage.role_of)), 0, STAY)}
 
 
-def _check(
-    stage: int, num_agents: int, split: str, frames: int, max_sentences: int | None, max_episode_steps: int | None
-) -> None:
+def _check(stage: int, num_agents: int, split: str, frames: int, max_sentences: int | None) -> None:
     for argument, given, known in (
         ("stage", stage, STAGES),
         ("num_agents", num_agents, TEAMS),
@@ -291,7 +282,6 @@ def _check(
     for argument, number in (
         ("frames", frames),
         ("max_sentences_per_cell", max_sentences),
-        ("max_episode_steps", max_episode_steps),
     ):
-        if number is not None and (not isinstance(number, Integral) or number < 1):
-            raise ValueError(f"{argument} must be a whole number of at least 1, got {number!r}")
+        if number is not None or argument == "frames":
+            whole(argument, number, 1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.effects import COOLDOWN, CREATE, HARVEST, MONEY, queue, queue_plain
 from rl_envs.minirts.motion import walk
 from rl_envs.minirts.symbols import (

@@ -6,7 +6,7 @@ dies in this tick still moves and shoots.
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.game import DOUBLE_ANSWER, MAX_BULLETS, MAX_EFFECTS, OVERDRAFT, PLAYER_SHIFT, REFUND
 from rl_envs.minirts.orders import drop_registered, has_pending, issue_attack, registered
 from rl_envs.minirts.symbols import ARMOUR, BUILD, CD_MOVE, COST, LOAD, POWER

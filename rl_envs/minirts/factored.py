@@ -6,7 +6,7 @@ cell, cell to move to; rows are units in the order of the observation. Illegal c
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.game import HISTORY
 from rl_envs.minirts.orders import registered
 from rl_envs.minirts.script_orders import give, give_attack, towers_attack

@@ -1,6 +1,6 @@
 """The compiled functions that Python calls; each takes the array of games and the number of one."""
 
-from rl_envs.minirts.compiled import entry, kernel
+from rl_envs.core.compiled import entry, kernel
 from rl_envs.minirts.factored import assign_new_objects, command_all, note_commands
 from rl_envs.minirts.observation import average_enemies, observe
 from rl_envs.minirts.orders import issue, sort_orders

@@ -8,7 +8,7 @@ there are 65,537 maps. The map and the units each begin again at the seed.
 
 import numpy as np
 
-from rl_envs.minirts.compiled import entry, kernel
+from rl_envs.core.compiled import entry, kernel
 from rl_envs.minirts.symbols import (
     ARCHER,
     BARRACK,

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.effects import STEP, queue
 from rl_envs.minirts.game import FAILED_TICKS
 from rl_envs.minirts.planner import plan

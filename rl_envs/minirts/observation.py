@@ -7,7 +7,7 @@ own form is 1 at full health, else 0, and uses the current health of remembered 
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.factored import C_ATTACK, C_GATHER, MAX_LISTED, current_command, may_command
 from rl_envs.minirts.game import HISTORY
 from rl_envs.minirts.orders import registered

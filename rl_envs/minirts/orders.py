@@ -5,7 +5,7 @@ A unit's registered order is the one that ran last for the first time; its numbe
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.game import MAX_ORDERS
 from rl_envs.minirts.symbols import ATTACK, GATHER, NO_TYPE
 from rl_envs.minirts.units import find, is_building, is_ghost

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.game import MAX_CACHED, MAX_PLANS, SHARED_CACHE, WRAP
 from rl_envs.minirts.sight import was_seen
 from rl_envs.minirts.symbols import DRAGON, NUM_CELLS, SIDE

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.game import MAX_OBJECTS
 from rl_envs.minirts.script_view import (
     best_target,

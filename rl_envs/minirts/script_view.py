@@ -5,7 +5,7 @@ Lists hold row numbers by unit type, then by id, without ghosts.
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.orders import registered
 from rl_envs.minirts.sight import knows
 from rl_envs.minirts.symbols import BUILD, GATHER, HALL, MULTIPLIER, NUM_TYPES, PEASANT, PREFERENCE, RESOURCE, TOWER

@@ -6,7 +6,7 @@ the order of ids.
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.orders import issue
 from rl_envs.minirts.script_orders import give_orders
 from rl_envs.minirts.script_view import is_threatening, look_around

@@ -6,7 +6,7 @@ side has seen it where it stands, and its hp when it was last seen.
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.symbols import PLAYERS, RESOURCE, SIDE, SIGHT
 from rl_envs.minirts.units import is_building, to_cell
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.combat import attack, fly
-from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.economy import build, gather
 from rl_envs.minirts.effects import apply_all, clean_up
 from rl_envs.minirts.game import ABORT, FAILED_TICKS

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.game import TWISTER
 
 _MIDDLE = 397

@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from rl_envs.minirts.compiled import kernel
+from rl_envs.core.compiled import kernel
 from rl_envs.minirts.game import HISTORY, MAX_OBJECTS, OUTSIDE, PLAYER_SHIFT
 from rl_envs.minirts.symbols import DRAGON, FINISHED, FIRST_BUILDING, MAX_HP, PLAYERS, RESOURCE, ROCK, SIDE, WATER
 

@@ -31,11 +31,12 @@ the fewest of its class (peasants, army, buildings), for good.
 | version history | v0: first version; replays the authors' engine without a mismatch; which builder or building scripts attack, and what a search for a path learns when it is given up, were corrected later |
 """  # noqa: E501 (a table row is one line)
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from rl_envs.core.arguments import finite, flags, whole
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
 from rl_envs.minirts import kernels
@@ -43,10 +44,11 @@ from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, action_tables
 from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, packed, set_map, unpacked
 from rl_envs.minirts.factored import MAX_LISTED
 from rl_envs.minirts.facts import FACTS, make_facts, text_tables
-from rl_envs.minirts.game import MAX_OBJECTS, MIN_LEARNED, QUIRKS
+from rl_envs.minirts.game import MIN_LEARNED, QUIRKS
 from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
 from rl_envs.minirts.opponents import Opponent, get_opponent
+from rl_envs.minirts.state_checks import BOUNDS, MAX_AGENTS, MOST_TICKS, check_state
 from rl_envs.minirts.symbols import BUILDER, COST, FIRST_BUILDING, LEARNER, MAX_HP, NUM_TYPES, PEASANT, START_MONEY
 from rl_envs.minirts.tick import ABORTED, RUNNING
 from rl_envs.minirts.twister import THREAD_BITS
@@ -87,7 +89,8 @@ class MiniRts(World):
         max_episode_steps: int = 256,
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
-        _check(agents_per_side, actions, extra_units, income_scale, quirks, max_episode_steps)
+        _check(agents_per_side, actions, extra_units, income_scale, quirks)
+        flags(oracle=oracle, fair=fair, engine_hp=engine_hp, facts=facts)
         self.agents = tuple(f"agent_{number}" for number in range(agents_per_side))
         names = (opponents,) if isinstance(opponents, str) else tuple(opponents)
         self._opponents = [get_opponent(name) for name in names]
@@ -96,7 +99,7 @@ class MiniRts(World):
         self._oracle, self._true_hp, self._income = oracle, not engine_hp, income_scale
         self._facts = facts
         self._quirks = sum(1 << bit for bit, name in enumerate(QUIRKS) if quirks is None or name in quirks)
-        self.max_episode_steps = max_episode_steps
+        self.max_episode_steps = whole("max_episode_steps", max_episode_steps, 1, MOST_TICKS // DECISION_TICKS)
         self.action_spec = dict(action_spec(actions))
         self.observation_spec = _specs(facts)
         self.text_tables = dict.fromkeys(FACT_KEYS, "facts") if facts else {}
@@ -180,33 +183,24 @@ class MiniRts(World):
 
     def restore(self, state: Arrays) -> Arrays:
         """See `World.restore`, name -> [B, ...] to observations [B, N, ...]; learned distances as of `snapshot`."""
-        self._capacity = MIN_LEARNED
-        if any(name in state for name in LEARNED_KEYS):
-            state = {**state, **unpacked(state)}
-            self._capacity = state[LEARNED_KEYS[0]].shape[1]
-        return super().restore(state)
+        before, self._capacity = self._capacity, MIN_LEARNED
+        try:
+            if any(name in state for name in LEARNED_KEYS):
+                state = {**state, **unpacked(state)}
+                self._capacity = state[LEARNED_KEYS[0]].shape[1]
+            return super().restore(state)
+        except ValueError:
+            self._capacity = before
+            raise
 
     def _needed_state(self) -> set[str]:
         return {"terrain", "num_units", "unit_id", "unit_type", "unit_player", "unit_x", "unit_y"}
 
+    def _state_bounds(self) -> Mapping[str, tuple[int, int]]:
+        return BOUNDS
+
     def _check_state(self, state: Arrays) -> None:
-        """Refuse an impossible state."""
-        learned = (state[LEARNED_KEYS[0]] != 0).sum(1) if LEARNED_KEYS[0] in state else 0
-        if "num_learned" in state and (state["num_learned"] != learned).any():
-            raise ValueError("restore: num_learned must be the number of distances in learned_key that are not 0")
-        count = state["num_units"]
-        if not ((count >= 0) & (count <= MAX_OBJECTS)).all():
-            raise ValueError(f"restore: num_units must lie in 0 .. {MAX_OBJECTS}, got {count.tolist()}")
-        exists = np.arange(MAX_OBJECTS) < count[:, None]
-        rising = np.diff(state["unit_id"], axis=1) > 0
-        if not (rising | ~exists[:, 1:]).all():
-            raise ValueError("restore: unit_id must rise from row to row")
-        kinds, sides = state["unit_type"], state["unit_player"]
-        if not (((kinds >= 0) & (kinds < NUM_TYPES) & (sides >= 0) & (sides < 2)) | ~exists).all():
-            raise ValueError(f"restore: unit_type must lie in 0 .. {NUM_TYPES - 1} and unit_player be 0 or 1")
-        places = np.stack([state["unit_x"], state["unit_y"]])
-        if not ((np.abs(places - 15) < 16.5) | ~exists).all():
-            raise ValueError("restore: unit_x and unit_y must lie between -1.5 and 31.5")
+        check_state(state)
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         games = self.games
@@ -302,20 +296,15 @@ def _legal_choices(seen: Arrays) -> Arrays:
     }
 
 
-def _check(
-    agents: int, actions: str, extras: int, income: float, quirks: Sequence[str] | None, max_episode_steps: int
-) -> None:
+def _check(agents: int, actions: str, extras: int, income: float, quirks: Sequence[str] | None) -> None:
     """Refuse arguments out of range."""
-    if agents not in (1, 2, 3):
-        raise ValueError(f"agents_per_side must be 1, 2 or 3, got {agents}")
+    whole("agents_per_side", agents, 1, MAX_AGENTS)
+    whole("extra_units", extras, 0, 20)
+    finite(income_scale=income)
     if actions not in FORMS:
         raise ValueError(f"actions must be one of {', '.join(FORMS)}, got {actions!r}")
-    if not 0 <= extras <= 20:
-        raise ValueError(f"extra_units must lie in 0 .. 20, got {extras}")
     if not 0 < income <= 10:
         raise ValueError(f"income_scale must be above 0 and at most 10, got {income}")
     unknown = sorted(set(quirks or ()) - set(QUIRKS))
     if unknown:
         raise ValueError(f"quirks must be of {', '.join(QUIRKS)}, got {unknown}")
-    if max_episode_steps < 1:
-        raise ValueError(f"max_episode_steps must be at least 1, got {max_episode_steps}")

@@ -25,9 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.arguments import MOST_STEPS, finite, flags, steps, whole
 from rl_envs.core.array_library import get_array_library
 from rl_envs.core.metrics import COUNT
-from rl_envs.core.spec import Array, Arrays, ArraySpec, whole
+from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.observation import Lossless, SymbolGrid
@@ -73,7 +74,9 @@ class Overcooked(World):
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
         kinds = tuple(actions) if isinstance(actions, Sequence) and not isinstance(actions, str) else (actions, actions)
-        _check(kinds, observations, shaping_steps, max_relocation_steps, max_episode_steps)
+        max_episode_steps = _check(kinds, observations, shaping_steps, max_relocation_steps, max_episode_steps)
+        finite(shaping=shaping)
+        flags(bootstrap_at_limit=bootstrap_at_limit)
         self.kitchen = Kitchen(layout)
         self.max_episode_steps = max_episode_steps
         num_worlds = whole("num_worlds", num_worlds, 1)
@@ -225,7 +228,8 @@ def _check_places(kitchen: Kitchen, state: Arrays) -> None:
 
 def _check(
     kinds: Sequence[str], observations: Sequence[str], shaping_steps: int | None, max_relocation: int, max_episode: int
-) -> None:
+) -> int:
+    """Refuse arguments out of range; gives the time limit."""
     relocating = [kind for kind in kinds if kind != PRIMITIVE]
     if len(kinds) != 2 or any(kind not in ACTION_KINDS for kind in kinds) or relocating[1:] not in ([], relocating[:1]):
         given = kinds[0] if len(kinds) == 2 and kinds[0] == kinds[1] else tuple(kinds)
@@ -235,7 +239,7 @@ def _check(
         )
     if not observations or set(observations) - set(OBSERVATIONS):
         raise ValueError(f"observations must be some of {', '.join(OBSERVATIONS)}, got {observations!r}")
-    steps = {"shaping_steps": shaping_steps, "max_relocation_steps": max_relocation, "max_episode_steps": max_episode}
-    for name, number in steps.items():
-        if number is not None and number < 1:
-            raise ValueError(f"{name} must be at least 1, got {number}")
+    for name, number in (("shaping_steps", shaping_steps), ("max_relocation_steps", max_relocation)):
+        if number is not None or name != "shaping_steps":
+            whole(name, number, 1, MOST_STEPS)
+    return steps(max_episode)

@@ -29,6 +29,7 @@ from functools import cache
 
 import numpy as np
 
+from rl_envs.core.arguments import flags
 from rl_envs.core.chance import pick
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import module_story
@@ -64,6 +65,7 @@ class RockPaperScissors(Arena):
         tells_answer: bool = False,
     ) -> None:
         """Build B worlds; the table above documents the arguments, and ValueError names one that is out of range."""
+        flags(tells_answer=tells_answer)
         self._games = triples(setting, split)
         super().__init__(
             num_worlds,

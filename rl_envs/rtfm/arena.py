@@ -8,6 +8,7 @@ name, one byte. The offset of every cell from the agent is not observed: a netwo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ class Arena(Turns):
         lexicon = texts.lexicon
         self.agents = tuple(f"agent_{i}" for i in range(room.num_agents))
         self.action_spec = NUM_MOVES
-        self.max_episode_steps = rules.max_episode_steps
+        self.max_episode_steps = int(rules.max_episode_steps)
         self.lexicon = lexicon
         self.vocabulary = lexicon.vocabulary
         self._observer = Observer(self._grid, room.num_agents, len(lexicon.names), names_per_cell, sight)
@@ -116,6 +117,14 @@ class Arena(Turns):
         cells = dict.fromkeys(("agent_cells", "monster_cells", "item_cells"), (0, self._grid.size**2 - 1))
         names = dict.fromkeys(("monster_names", "item_names"), (0, len(self.lexicon.names) - 1))
         return cells | names | {"held": (0, self._num_items)}
+
+    def _check_state(self, state: Arrays) -> None:
+        """Refuse what is in a wall; cell 0 is nowhere, for items and the dead."""
+        for name in ("agent", "monster", "item"):
+            cells = state[f"{name}_cells"]
+            alive = state.get(f"{name}_alive", np.full(cells.shape, name != "item"))
+            if not (np.isin(cells, self._grid.inside) | ((cells == 0) & ~alive)).all():
+                raise ValueError(f"restore: {name}_cells must be cells inside the walls, got {cells.tolist()}")
 
     def _place(self, rows: Array, uniforms: Array) -> None:
         """Put agents, monsters and items into different cells, uniformly."""
@@ -207,8 +216,8 @@ class Observer:
         Cells further than `sight` (Euclidean distance) are fog; None shows the whole room.
         """
         check_counts(names_per_cell=names_per_cell)
-        if sight is not None and not sight >= 0:
-            raise ValueError(f"sight must be a distance of 0 or more, or None for all of the room, got {sight}")
+        if sight is not None and not (isinstance(sight, Real) and sight >= 0):
+            raise ValueError(f"sight must be a distance of 0 or more, or None for all of the room, got {sight!r}")
         self._grid = grid
         self._names_per_cell = names_per_cell
         self._bare = np.zeros((grid.size**2, names_per_cell), np.uint8)

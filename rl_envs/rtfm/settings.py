@@ -1,10 +1,8 @@
 """Settings of a room and of its rules, checked when they are made. RTFM and its reading task share them."""
 
-import math
 from dataclasses import dataclass
-from numbers import Integral
 
-import numpy as np
+from rl_envs.core.arguments import MOST_STEPS, finite, whole
 
 DROPS = ("destroy", "floor")
 
@@ -52,17 +50,11 @@ class StepRules:
         if self.drop not in DROPS:
             raise ValueError(f"drop must be one of {', '.join(DROPS)}, got {self.drop!r}")
         check_counts(max_episode_steps=self.max_episode_steps)
-        if self.team_loss is not None and not math.isfinite(self.team_loss):
-            raise ValueError(f"team_loss must be a finite number, or None for the step's reward, got {self.team_loss}")
+        if self.team_loss is not None:
+            finite(team_loss=self.team_loss)
 
 
 def check_counts(**counts: int) -> None:
-    """Require whole numbers from 1 to the largest int32; raises ValueError."""
-    largest = np.iinfo(np.int32).max
+    """Require whole numbers from 1 to `MOST_STEPS`; raises ValueError."""
     for name, count in counts.items():
-        if not isinstance(count, Integral):
-            raise ValueError(f"{name} must be a whole number, got {count!r}")
-        if count < 1:
-            raise ValueError(f"{name} must be at least 1, got {count}")
-        if count > largest:
-            raise ValueError(f"{name} must be at most {largest}, got {count}")
+        whole(name, count, 1, MOST_STEPS)

@@ -29,6 +29,7 @@ from functools import cache
 
 import numpy as np
 
+from rl_envs.core.arguments import flags, whole
 from rl_envs.core.chance import pick
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import module_story
@@ -75,6 +76,7 @@ class Rtfm(Arena):
     ) -> None:
         """Build B worlds; the table above documents the arguments, and ValueError names one that is out of range."""
         _check(num_agents, split, names, resample_text)
+        flags(group=group, dyna=dyna, nl=nl, distractor_monster=distractor_monster, distractor_item=distractor_item)
         self._split = split
         self._prepare_texts(NAME_SETS[names], group, nl, num_agents)
         items, monsters = num_agents + bool(distractor_item), num_agents + bool(distractor_monster)
@@ -178,8 +180,7 @@ def _name_table(first: tuple[str, ...], second: tuple[str, ...]) -> Array:
 
 
 def _check(num_agents: int, split: str, names: str, resample_text: str) -> None:
-    if not 1 <= num_agents <= MAX_AGENTS:
-        raise ValueError(f"num_agents must be 1 to {MAX_AGENTS}, got {num_agents}")
+    whole("num_agents", num_agents, 1, MAX_AGENTS)
     choices = {"split": (split, SPLITS), "names": (names, NAME_SETS), "resample_text": (resample_text, RESAMPLING)}
     for argument, (given, known) in choices.items():
         if given not in known:

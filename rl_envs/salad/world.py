@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.arguments import finite, flags, steps, whole
 from rl_envs.core.chance import pick
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
@@ -97,7 +98,10 @@ class Salad(World):
 
         Raises ValueError for an argument out of range, or a recipe that this kitchen cannot make.
         """
-        _check(actions, mask, order_known_by, restore_rule, sight, max_episode_steps)
+        _check(actions, mask, order_known_by, restore_rule)
+        sight, max_episode_steps = whole("sight", sight, 1), steps(max_episode_steps)
+        finite(collision_reward=collision_reward)
+        flags(text=text, swap=swap, rechop_pays=rechop_pays)
         rows = get_drawing(layout, kitchen or usual_kitchen(recipes)) if drawing is None else tuple(drawing)
         self.kitchen: Kitchen = make_kitchen(rows, sight)
         check_recipes(recipes, self.kitchen)
@@ -267,7 +271,7 @@ def _at(lying: Array, cells: Array) -> Array:
     return lying[np.arange(len(lying))[:, None, None], cells]
 
 
-def _check(actions: str, mask: str, known_by: str, restore_rule: str, sight: int, max_episode_steps: int) -> None:
+def _check(actions: str, mask: str, known_by: str, restore_rule: str) -> None:
     for argument, given, known in (
         ("actions", actions, ACTION_LISTS),
         ("mask", mask, MASKS),
@@ -276,6 +280,3 @@ def _check(actions: str, mask: str, known_by: str, restore_rule: str, sight: int
     ):
         if given not in known:
             raise ValueError(f"{argument} must be one of {', '.join(known)}, got {given!r}")
-    for argument, number in (("sight", sight), ("max_episode_steps", max_episode_steps)):
-        if number < 1:
-            raise ValueError(f"{argument} must be at least 1, got {number}")

@@ -56,6 +56,7 @@ def check_world(
     determinism.check_ownership(make_world(num_worlds), record, seed)
     determinism.check_undecided_actions(make_world(num_worlds), record, seed)
     determinism.check_snapshot(make_world, make_world(num_worlds), seed, env_steps // 2, env_steps - env_steps // 2)
+    refusals.check_states(make_world(num_worlds), seed)
     if recipe is not None:
         determinism.check_other_process(recipe, digest(world, record), num_worlds, seed, env_steps)
 

@@ -67,6 +67,8 @@ def check_declaration(world: World) -> None:
         if key not in world.observation_spec or table not in world.tables
     ]
     require(not lost, f"text_tables: {lost} must be keys of observation_spec, with their table in tables")
+    writeable = [name for name, table in world.tables.items() if table.flags.writeable]
+    require(not writeable, f"tables: {writeable} must be read-only, because other worlds may share them")
     if (entities := world.entity_spec) is not None:
         keys = {entities.key, entities.positions, entities.agents} - {""}
         lost = sorted(keys - set(world.observation_spec))

@@ -105,7 +105,7 @@ def check_snapshot(make_world: WorldFactory, world: World, seed: int, before: in
     play(world, before)
     snapshot = world.snapshot()
     kept = {key: value.copy() for key, value in snapshot.items()}
-    copy = _pickled(world)
+    copy = pickled(world)
     now = [_observed(world, world.observe())]
     future = now + play(world, after)
     for key, value in kept.items():
@@ -189,7 +189,8 @@ def _drawing_functions(module: Any, one_of_them: str, replacement: Any) -> dict[
     }
 
 
-def _pickled(world: World) -> World:
+def pickled(world: World) -> World:
+    """A copy of a world by pickle; raises AssertionError if it cannot be pickled."""
     try:
         return pickle.loads(pickle.dumps(world))
     except Exception as fault:

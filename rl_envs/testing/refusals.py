@@ -1,13 +1,18 @@
 """Refusals: a world rejects wrong actions, draws and states and stays unchanged; and `render` changes nothing."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from rl_envs.core.spec import Actions, Array, NumbersSpec, deciding
+from rl_envs.core.spec import Actions, Array, Arrays, NumbersSpec, deciding
 from rl_envs.core.world import World
-from rl_envs.testing.recorder import begin, random_actions
+from rl_envs.testing.contract import check_observations
+from rl_envs.testing.determinism import pickled, require_same
+from rl_envs.testing.recorder import begin, play, random_actions, with_texts
 from rl_envs.testing.requirement import require
+
+_MAX_DRAWS = 9
 
 
 def check_not_begun(world: World) -> None:
@@ -28,12 +33,13 @@ def check_refusals(world: World, seed: int) -> None:
             f"actions {fault} must be refused by ValueError",
         )
         _require_unchanged(world, before, f"refusing actions {fault}")
-    draw = {"an unknown draw": np.zeros(world.num_worlds)}
-    require(
-        _raises(ValueError, lambda: world.step(random_actions(world), chance=draw)),
-        "an unknown recorded draw must be refused by ValueError",
-    )
-    _require_unchanged(world, before, "refusing an unknown recorded draw")
+    actions = random_actions(world)
+    for fault, draw in _wrong_draws(world):
+        require(
+            _raises(ValueError, lambda wrong=draw: world.step(actions, chance=wrong)),  # type: ignore[misc]
+            f"{fault} must be refused by ValueError",
+        )
+        _require_unchanged(world, before, f"refusing {fault}")
     unknown = before | {"an unknown state": np.zeros(world.num_worlds)}
     require(_raises(ValueError, lambda: world.restore(unknown)), "an unknown state must be refused by ValueError")
     _require_unchanged(world, before, "refusing an unknown state")
@@ -45,6 +51,44 @@ def check_refusals(world: World, seed: int) -> None:
                 f"a state whose {key!r} ({value.dtype}) is {wrong.flat[0]} must be refused by its name with ValueError",
             )
         _require_unchanged(world, before, f"refusing what {key!r} cannot hold")
+
+
+def check_states(world: World, seed: int) -> None:
+    """A state is refused by ValueError, which changes nothing of the future, or it is played.
+
+    Tried are the lowest and the highest number that each array of a state can hold.
+    """
+    begin(world, seed)
+    world.step(random_actions(world))
+    before, untouched = world.snapshot(), pickled(world)
+    for state in _refused_states(pickled(world), before):
+        with contextlib.suppress(ValueError):
+            world.restore(state)
+        _require_unchanged(world, before, "refusing a state")
+    mine, other = (
+        [*play(each, 2), with_texts(each, each.next_episode()), *play(each, 1)] for each in (world, untouched)
+    )
+    require_same(mine, other, "refusing states changes the future")
+
+
+def _refused_states(world: World, before: Arrays) -> list[Arrays]:
+    """States with the lowest or highest numbers that an array can hold; those that are not refused are played."""
+    refused = []
+    for key, value in before.items():
+        numbers = np.iinfo(value.dtype) if value.dtype.kind in "iu" and value.size else None
+        for number in (numbers.min, numbers.max) if numbers else ():
+            state, where = before | {key: np.full_like(value, number)}, f"in a state whose {key!r} is {number}"
+            try:
+                seen = [world.restore(state), world.step(random_actions(world))[0]]
+            except ValueError:
+                refused.append(state)
+                continue
+            except Exception as fault:
+                raise AssertionError(f"{where} the world raises {fault!r}; it must be refused by ValueError") from fault
+            for observations in seen:
+                check_observations(world, observations, world.num_worlds, where)
+            world.restore(before)
+    return refused
 
 
 def check_render(world: World, seed: int) -> None:
@@ -77,6 +121,16 @@ def _wrong_actions(world: World) -> Iterator[tuple[str, Actions]]:
     if isinstance(good, dict):
         yield "without one of their factors", {name: good[name] for name in list(good)[1:]}
         yield "with a factor too many", good | {"an unknown factor": next(iter(good.values()))}
+
+
+def _wrong_draws(world: World) -> Iterator[tuple[str, dict[str, Array]]]:
+    """Recorded draws that no world makes: whatever a draw's shape is, one of these arrays has it."""
+    yield "an unknown recorded draw", {"an unknown draw": np.zeros(world.num_worlds)}
+    shapes = [(world.num_worlds,), *((world.num_worlds, count) for count in range(1, _MAX_DRAWS))]
+    for name in world.recorded_draws:
+        yield f"the draw {name} of too many worlds", {name: np.zeros(world.num_worlds + 1, np.int64)}
+        for fault, wrong in (("that is no number", np.nan), ("out of range", np.iinfo(np.int64).max)):
+            yield from ((f"the draw {name} {fault}", {name: np.full(shape, wrong)}) for shape in shapes)
 
 
 def _faults(world: World) -> list[tuple[str, Callable[[Array], Array]]]:

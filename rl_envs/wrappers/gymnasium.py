@@ -13,7 +13,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from rl_envs.core.spec import Actions, Array, Arrays, whole
+from rl_envs.core.arguments import whole
+from rl_envs.core.spec import Actions, Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
 from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode, require_numpy

@@ -12,8 +12,9 @@ from typing import Any
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
+from rl_envs.core.arguments import whole
 from rl_envs.core.errors import did_you_mean
-from rl_envs.core.spec import Array, Arrays, whole
+from rl_envs.core.spec import Array, Arrays
 from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.roster import Roster
 from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode

@@ -102,7 +102,7 @@ class PartsEncoder(nn.Module):
         self._tables = {part.key: f"_table_of_{part.key}" for part in texts if part.table is not None}
         for part in texts:
             if part.table is not None:
-                self.register_buffer(self._tables[part.key], torch.from_numpy(part.table), persistent=False)
+                self.register_buffer(self._tables[part.key], torch.tensor(part.table), persistent=False)
         if texts:
             words = self.words or self._words(config, texts)
             read = {part.key: part.size for part in texts}
@@ -162,7 +162,7 @@ class _NameEncoder(nn.Module):
     def __init__(self, config: PartsConfig, part: Part, words: nn.Module) -> None:
         super().__init__()
         width = int(words.features)  # type: ignore[arg-type]  # a module's attribute has no type
-        self._table = nn.Buffer(torch.from_numpy(part.table), persistent=False)
+        self._table = nn.Buffer(torch.tensor(part.table), persistent=False)
         grid = Part(part.key, (*part.shape[:2], part.shape[2] * width), is_image=True) if part.is_image else None
         self.image = None if grid is None else _ImageEncoder(config, grid)
         self.features = part.size * width if grid is None else config.image_features

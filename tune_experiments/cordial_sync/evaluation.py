@@ -150,7 +150,7 @@ def sizes(world: World) -> dict[str, Any]:
 
 def coordination_set(world: World, form: CordialForm = "code") -> CoordinationSet:
     """Coordination sets of a world; the code's form averages navigation apart from moving or lifting the object."""
-    actions = torch.from_numpy(world.tables["coordinated_actions"])
+    actions = torch.tensor(world.tables["coordinated_actions"])
     moves_object = torch.from_numpy((world.tables["coordinated_modality"] > 0).astype(np.int64))
     return CoordinationSet(actions, moves_object.expand(actions.shape[:2]), form)
 

@@ -218,7 +218,7 @@ def _cordial(config: Config, method: str) -> tuple[ExtraLoss, ...]:
             "coordination_sets, or train sync without _cordial"
         )
     beta = Schedule.linear(config.cordial_coef, config.cordial_coef / 10, config.budget_env_steps)
-    return (CoordinationLoss(CoordinationSet.from_matrices(torch.from_numpy(sets).long()), beta),)
+    return (CoordinationLoss(CoordinationSet.from_matrices(torch.tensor(sets).long()), beta),)
 
 
 def _coordination_sets(world: World) -> NDArray[np.bool_] | None:

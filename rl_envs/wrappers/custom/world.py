@@ -32,8 +32,9 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.arguments import whole
 from rl_envs.core.errors import CustomEnvError
-from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec, whole
+from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
 from rl_envs.wrappers.custom.checked_env import CheckedEnv
 from rl_envs.wrappers.custom.copies import EnvCopies, open_env

@@ -93,6 +93,41 @@ def test_a_state_that_cannot_be_restored_is_refused_and_loses_nothing(state, sen
     np.testing.assert_equal(world.snapshot(), before)
 
 
+class Numbered(Errands):
+    """Keeps a number, of which a negative one is found to be impossible only after everything was restored."""
+
+    def _blank_state(self, num_worlds):
+        return super()._blank_state(num_worlds) | {"number": np.zeros(num_worlds, np.int64)}
+
+    def _derive(self, rows, given):
+        if (self.state["number"] < 0).any():
+            self.texts["sentences"].add(np.full((1, 4), 7))
+            self.chance.next_step()
+            raise ValueError("number")
+
+
+def test_a_state_that_is_refused_at_last_loses_nothing_either():
+    world, other = Numbered(2), Numbered(2)
+    for each in (world, other):
+        each.reset(3)
+        each.step(acts(each, WALK))
+    before = world.snapshot()
+    for spoilt in ({"number": np.array([0, -1])}, {"number": np.array([-1, 0]), "texts/sentences": np.ones((1, 4))}):
+        with pytest.raises(ValueError, match="number"):
+            world.restore({"cell": np.zeros((2, 2))} | spoilt)
+        np.testing.assert_equal(world.snapshot(), before)
+    np.testing.assert_equal(world.next_episode(), other.next_episode())
+    np.testing.assert_equal(world.snapshot(), other.snapshot())
+
+
+def test_a_state_in_which_agents_would_observe_what_nobody_can_is_refused():
+    world = calm()
+    before = world.snapshot()
+    with pytest.raises(ValueError, match="cell"):
+        world.restore({"cell": np.full((1, 2), 7)})
+    np.testing.assert_equal(world.snapshot(), before)
+
+
 def test_a_bad_text_table_leaves_the_other_tables_as_they_were():
     world = Errands(1)
     world.reset(0)
@@ -103,6 +138,37 @@ def test_a_bad_text_table_leaves_the_other_tables_as_they_were():
         with pytest.raises(ValueError, match="token ids"):
             world.restore({"cell": np.zeros((1, world.num_agents))} | order)
         np.testing.assert_array_equal(world.texts["sentences"].table, before)
+
+
+class Letters(Errands):
+    """Keeps the rows of what was said instead of composing them at every observation."""
+
+    def _blank_state(self, num_worlds):
+        return super()._blank_state(num_worlds) | {"sentences": np.zeros((num_worlds, self.num_agents, 2), np.int16)}
+
+    def _observe(self, rows):
+        return super()._observe(rows) | {"sentences": self.state["sentences"][rows].astype(np.int32)}
+
+
+def test_rows_of_texts_are_restored_with_their_table_or_not_at_all():
+    world = Letters(1)
+    world.texts["sentences"].add(np.arange(12).reshape(3, 4))
+    world.reset(0)
+    before, table = world.snapshot(), np.arange(8).reshape(2, 4)
+    texts = {"texts/sentences": table}
+    start, rows = {"cell": np.zeros((1, 2))}, np.ones((1, 2, 2))
+    for wrong in (
+        {"sentences": rows},
+        {"sentences": rows + 1} | texts,
+        {"sentences": -rows} | texts,
+        {"sentences": 0 * rows, "texts/sentences": table[:0]},
+        {"sentences": rows, "texts/sentences": table[[0, 0, 1]]},
+    ):
+        with pytest.raises(ValueError, match="sentences"):
+            world.restore(start | wrong)
+        np.testing.assert_equal(world.snapshot(), before)
+    seen = world.restore(start | {"sentences": rows} | texts)["sentences"]
+    np.testing.assert_array_equal(world.texts["sentences"].look_up(seen)[0, 0, 0], table[1])
 
 
 def test_compacting_texts_keeps_what_is_shown_and_drops_the_rest():
@@ -117,14 +183,6 @@ def test_compacting_texts_keeps_what_is_shown_and_drops_the_rest():
 
 
 def test_compacting_texts_renumbers_the_rows_that_a_world_keeps():
-    class Letters(Errands):
-        """Keeps the rows of what was said instead of composing them at every observation."""
-
-        def _blank_state(self, num_worlds):
-            return super()._blank_state(num_worlds) | {
-                "sentences": np.zeros((num_worlds, self.num_agents, 2), np.int16)
-            }
-
     world = Letters(2)
     world.reset(0)
     store = world.texts["sentences"]

@@ -73,10 +73,23 @@ def test_saved_starts_load_as_they_were_with_rooms_found_by_name(rooms, num_agen
 def test_starts_in_own_rooms_load_with_those_rooms_given(tmp_path):
     starts = make_starts([CLOSED, room_by_name("test_room_01"), OPEN_ROOM], 2, 5)  # named rooms need not be given
     save_starts(tmp_path / "starts.json", starts)
-    assert "room_size" not in json.loads((tmp_path / "starts.json").read_text())
     assert load_starts(tmp_path / "starts.json", [OPEN_ROOM, CLOSED]) == starts
     with pytest.raises(StartError, match=r"starts/changed"):
         load_starts(tmp_path / "starts.json")
+
+
+@pytest.mark.parametrize("size", ["laptop", "full"])
+def test_named_rooms_beside_an_own_one_load_in_their_size(size, tmp_path):
+    starts = make_starts([*split_rooms("train", size)[:2], OPEN_ROOM], 2, 3)
+    save_starts(tmp_path / "starts.json", starts)
+    assert load_starts(tmp_path / "starts.json", [OPEN_ROOM]) == starts
+
+
+def test_starts_in_named_rooms_of_two_sizes_are_not_saved(tmp_path):
+    rooms = [split_rooms("train", "laptop")[0], split_rooms("train", "full")[1], OPEN_ROOM]
+    with pytest.raises(StartError, match="size"):
+        save_starts(tmp_path / "starts.json", make_starts(rooms, 2, 3))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_room_that_only_has_the_name_of_a_named_room_is_not_taken_for_it(tmp_path):

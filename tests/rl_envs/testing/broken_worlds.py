@@ -85,6 +85,7 @@ with_attribute("text_tables", {"cell": "words"}, r"text_tables: \['cell'\]")
 with_attribute("action_spec", 2**21, "action_spec has 2,097,152 choices")
 with_attribute("action_spec", True, "action_spec must")
 with_attribute("entity_spec", EntitySpec("things", "", "line", (1.0, 5.0)), r"entity_spec names \['things'\]")
+with_attribute("_tables", {"words": np.zeros(3)}, r"tables: \['words'\] must be read-only")
 with_attribute("metric_names", ("success", "success"), "metric_names repeat")
 with_attribute("metric_names", ("success", "length"), "return and length")
 
@@ -279,6 +280,27 @@ class TicksBeforeItLooks(Errands):
         self._require_game()
         self.chance.next_step()
         return super().step(actions, chance)
+
+
+@breaks("refusing the draw gust .*chance_step")
+class LooksAtDrawsTooLate(Errands):
+    def _draw_bounds(self):
+        return {}
+
+    def _advance(self, actions, recorded):
+        if "gust" in recorded and np.shape(recorded["gust"]) != self.state["alive"].shape:
+            raise ValueError("gust")
+        return super()._advance(actions, recorded)
+
+
+@breaks("'page' is .*IndexError")
+class ReadsBeyondItsBook(Errands):
+    def _blank_state(self, num_worlds):
+        return super()._blank_state(num_worlds) | {"page": np.zeros(num_worlds, np.int64)}
+
+    def _observe(self, rows):
+        np.zeros(3)[self.state["page"]]
+        return super()._observe(rows)
 
 
 @breaks("unknown state")
