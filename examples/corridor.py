@@ -92,6 +92,9 @@ class Corridor(World):
     def _needed_state(self) -> set[str]:
         return {"place", "door"}
 
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        return {"place": (0, LENGTH - 1), "door": (LEFT, RIGHT)}
+
     def _episode_metrics(self, rows: Array) -> Arrays:
         return {"success": self.state["is_out"][rows].astype(np.float64)}
 

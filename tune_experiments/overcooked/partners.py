@@ -85,6 +85,10 @@ class KitchenWithPartners(Overcooked):
         own = {name: np.zeros(num_worlds, np.int64) for name in ("partner", "place")}
         return super()._blank_state(num_worlds) | own
 
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        own = {"partner": (0, len(self.partners)), "place": (0, self.num_agents - 1)}
+        return super()._state_bounds() | own
+
 
 @dataclass(frozen=True)
 class Mixture:

@@ -88,6 +88,9 @@ class CommandedLake(FrozenLakeSpread):
         own = {"commands": np.full(each, self.lake.side**2, np.int64), "reached": np.zeros(each, bool)}
         return super()._blank_state(num_worlds) | own
 
+    def _state_bounds(self) -> Mapping[str, tuple[int, int]]:
+        return {"commands": (0, self.lake.side**2)}
+
 
 class SubgoalLake(CommandedLake):
     """Rounds from random states with random sub-goals."""

@@ -145,6 +145,9 @@ class CommandedKitchen(SymbolKitchen):
         own = {"commands": np.zeros(chefs, np.int64), "reached": np.zeros(chefs, bool)}
         return super()._blank_state(num_worlds) | own | counts
 
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        return super()._state_bounds() | {"commands": (0, self._done)}
+
     def close(self) -> None:
         """End the processes of rewards in Python."""
         self._book.close()
