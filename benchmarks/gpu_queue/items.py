@@ -148,8 +148,10 @@ def read_queue(path: Path) -> list[Item]:
 
 
 def _single(table: Any) -> list[Any]:
-    """A table for each seed and method of one with lists of both; any other table as it is."""
-    if not isinstance(table, dict) or not all(isinstance(table.get(key), list) for key in ("methods", "seeds")):
+    """A table for each seed and method of one with lists of both, and without their singular; others as they are."""
+    if not isinstance(table, dict) or not all(
+        isinstance(table.get(f"{key}s"), list) and table[f"{key}s"] and key not in table for key in ("method", "seed")
+    ):
         return [table]
     rest = {key: value for key, value in table.items() if key not in ("methods", "seeds")}
     found = [rest | {"method": method, "seed": seed} for seed in table["seeds"] for method in table["methods"]]
@@ -166,7 +168,7 @@ def _item(table: Any, where: str) -> Item:
         shlex.split(item.command if isinstance(item, CommandItem) else item.flags)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
-        keys = ", ".join(field.name for field in fields(kind))
+        keys = ", ".join(field.name for field in fields(kind)) + ", or lists methods and seeds" * (kind is ScriptItem)
         raise UserError(f"{where}: {'; '.join(faults)}; the keys are {keys}") from error
     except ValueError as error:
         raise UserError(f"{where}: flags or command cannot be split ({error}): correct the quotes") from error

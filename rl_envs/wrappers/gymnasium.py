@@ -142,7 +142,6 @@ class TeamVectorEnv(VectorEnv):
         elif arguments or num_envs not in (None, world.num_worlds):
             raise ValueError("these worlds are already built; they take neither num_envs nor arguments")
         require_numpy(world)
-        world.auto_resets = True  # a wrapper of a single world turns it off
         self.world = world
         self.num_envs = world.num_worlds
         self.render_mode = checked_render_mode(render_mode, world)
@@ -164,6 +163,7 @@ class TeamVectorEnv(VectorEnv):
         if isinstance(seed, (list, tuple)):
             raise ValueError("one seed fixes all the worlds of a batch; give a single number")
         seed = None if seed is None else whole("seed", seed)
+        self.world.auto_resets = True  # a wrapper of a single world turns it off
         mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
         if not np.all(mask) and (seed is not None or not self._has_begun):
             raise ValueError("one seed fixes all the worlds of a batch; reset_mask goes without a seed, after a reset")

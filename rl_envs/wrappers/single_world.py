@@ -65,7 +65,6 @@ class SingleWorld:
         if world.num_worlds != 1:
             raise ValueError(f"this wrapper takes one world; got {world.num_worlds} (TeamVectorEnv takes many)")
         require_numpy(world)
-        world.auto_resets = False
         self.world = world
         self.text_tokens = text_tokens
         self.is_over = True
@@ -77,6 +76,7 @@ class SingleWorld:
         Without a seed the first episode takes one from the operating system, so that unseeded copies differ. Returns
         observations, key -> [N, ...].
         """
+        self.world.auto_resets = False  # another wrapper may have played it
         if seed is None and self._has_chance:
             observations = self.world.next_episode()
         else:

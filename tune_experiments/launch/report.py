@@ -23,6 +23,9 @@ from tune_experiments.run.run_folder import (
 )
 from tune_experiments.search.folder import SEARCH_FILE
 
+_PLOTS_OF_OTHERS = ("comparison", "profiles", "search")
+"""Plots in a run folder that `compare` and searches draw."""
+
 
 def show_results(
     experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
@@ -41,7 +44,8 @@ def show_results(
             *attempt("figures", lambda: experiment.figures(out, trials)),
             *attempt("page", lambda: experiment.page(out, trials)),
         ]
-    drawn = with_older(drawn, out / "plots", out / "videos", *out.glob("*.html"))
+    plots = [path for path in out.glob("plots/*") if path.stem not in _PLOTS_OF_OTHERS]
+    drawn = with_older(drawn, *plots, out / "videos", *out.glob("*.html"))
     for line in describe_drawings(drawn, lambda path: join_path(uri, str(path.relative_to(out))) if uri else path):
         console.print(line)
     where = f"fetch {join_path(uri, 'trials')} and name that folder, " if uri else ""

@@ -25,6 +25,7 @@ _PAPER = ", paper"
 _RULES = {
     WILSON: "shares by Wilson",
     STUDENT_EPISODES: "means by Student's t",
+    "normal over episodes": "means by 1.96 sd / sqrt n",  # in results of earlier versions
     BOOTSTRAP: "what is no mean by a bootstrap over episodes",
 }
 RANGES = (

@@ -39,7 +39,7 @@ HANGS = "hangs"
 REFUSED = "refused"
 """Key of a trial's last report: the sentence of the `UserError` that ended it."""
 DIVERGED, DIVERGED_FILE = "diverged", "diverged.txt"
-"""How a trial of a search ends whose training has diverged, and the file that says why."""
+"""How a trial of a search ends whose training has diverged, and the file that says why; empty if it goes on."""
 FINISHED, DONE = "finished", "done"
 """Key of a trial's last report if it has finished: `DONE`, or `DIVERGED`. In a store its folder cannot be asked."""
 WAITS = "waits"
@@ -264,13 +264,19 @@ _WORST = -1e30
 """Score of a trial that diverged; Tune's schedulers skip NaN, and Optuna drops it."""
 
 
+def has_diverged(trial: Path) -> bool:
+    """Whether a trial of a search has finished because its training diverged."""
+    path = trial / DIVERGED_FILE
+    return path.exists() and path.stat().st_size > 0
+
+
 def score(trial: Path, objective: str, since: float | None = None) -> float:
     """Mean of the objective over the last quarter of a trial's training; not finite if it diverged.
 
     With `since` only validations after the first row at this number of env steps count; if there are none, the last
     one.
     """
-    if (trial / DIVERGED_FILE).exists():
+    if has_diverged(trial):
         return math.nan
     log = read_metrics(trial / METRICS_FILE)
     rows = [row for row in log if objective in row]

@@ -40,6 +40,10 @@ Report = Callable[[dict[str, Any]], None]
 IsTimeUp = Callable[[], bool]
 
 
+_SKIPPED_IN_A_ROW = 5
+"""Number of skipped optimiser steps after which an error of an environment counts as one of the policy."""
+
+
 class DivergedError(UserError):
     """Training has diverged: a loss or the policy is not finite, or most updates are skipped, so it learns nothing."""
 
@@ -174,13 +178,14 @@ class StageTraining:
 
 
 def _is_beyond_numbers(algorithm: Algorithm) -> bool:
-    """Whether the last update was skipped, or a weight is so large that its square is not finite."""
+    """Whether the last updates were all skipped, or a weight is so large that its square is not finite."""
     try:
         tensors, _ = algorithm.checkpoint()
     except Exception:  # the algorithm ends because of another error
         return False
-    was_skipped = bool(tensors.get(SKIPPED_UPDATES, {}).get("recent", [False])[-1])
-    return was_skipped or not all(
+    skipped = torch.as_tensor(tensors.get(SKIPPED_UPDATES, {}).get("recent", ()))[-_SKIPPED_IN_A_ROW:]
+    are_skipped = len(skipped) == _SKIPPED_IN_A_ROW and bool(skipped.all())
+    return are_skipped or not all(
         bool(one.square().isfinite().all()) for one in map(torch.as_tensor, tensors["weights"].values())
     )
 

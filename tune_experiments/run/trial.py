@@ -29,6 +29,7 @@ from tune_experiments.results.trial_log import (
     DIVERGED_FILE,
     METRICS_FILE,
     TrialLog,
+    has_diverged,
     read_metrics,
     skipped_share,
 )
@@ -83,8 +84,9 @@ class Trial(Generic[Config]):
         """
         torch.set_num_threads(1)
         keep_freed_memory()
-        for name in (ERROR_FILE, DIVERGED_FILE):
-            (self.folder / name).unlink(missing_ok=True)
+        (self.folder / ERROR_FILE).unlink(missing_ok=True)
+        if has_diverged(self.folder):  # in a store nothing is deleted
+            (self.folder / DIVERGED_FILE).write_text("")
         self.experiment.prepare(self.config, self.method, self.folder)
         newest = newest_complete_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:

@@ -20,7 +20,7 @@ from tune_experiments.core.config_path import grown_values
 from tune_experiments.core.errors import close_broken_pipes
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.finding import find_experiment, read_configuration
-from tune_experiments.results.trial_log import DIVERGED, DIVERGED_FILE, DONE, FINISHED, HANGS, REFUSED, WAITS
+from tune_experiments.results.trial_log import DIVERGED, DONE, FINISHED, HANGS, REFUSED, WAITS, has_diverged
 from tune_experiments.run.final_evaluation import is_tested_with
 from tune_experiments.run.population import member_request, train_member
 from tune_experiments.run.progress import PAUSED, Progress
@@ -99,7 +99,7 @@ def train_request(request: Request, gpus: Gpus, report_row: Report) -> None:
         trial = Trial(experiment, config, request["method"], seed, folder, is_tested, gpus, is_local)
         trial.run(report, request.get("until"), functools.partial(is_past, request.get("ends_at")))
         if is_tested_with(folder, grown_values(config)):
-            report({FINISHED: DIVERGED if (folder / DIVERGED_FILE).exists() else DONE})
+            report({FINISHED: DIVERGED if has_diverged(folder) else DONE})
 
 
 def run_trials(

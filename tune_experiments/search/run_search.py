@@ -197,7 +197,7 @@ class Search:
             for line in _verdict(method, ranked, len(self._get_settings(method)), objective, script, out / "trials"):
                 console.print(line)
         drawn = attempt("figure of the search", lambda: draw_scores(out / "plots", ranking, objective))
-        for line in describe_drawings(with_older(drawn, out / "plots")):
+        for line in describe_drawings(with_older(drawn, out / "plots/search.png")):
             console.print(line)
         write_hparams(out, ranking, objective)
         console.print(f"wrote {out / 'search.md'}; curves and HParams: tensorboard --logdir {out}")

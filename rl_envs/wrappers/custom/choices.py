@@ -40,18 +40,20 @@ class Choices:
         """Write an agent's legal actions [W] bool from its observation or its infos; one with an empty text is illegal.
 
         Masks of a waiting agent are ignored: all of its actions count as legal. A wrong mask, or one without a legal
-        action, is refused. The last observation of an episode needs no mask: without a legal action, all stay legal.
+        action, is refused. The last observation of an episode needs no mask: if it is empty or has no legal action, all
+        stay legal.
         """
         if not is_last:
             if _waits(observation):
                 return
             self.check_infos(agent, observation, info)
         name, path = self._declared.ids[agent], self._declared.layout.masks[agent]
-        masks: list[Array] = []
+        given = list[Any]()
         if path is not None:
-            masks.append(self._mask(agent, self._inner(agent, observation, path)))
+            given.append(self._inner(agent, observation, path))
         if MASK in info:
-            masks.append(self._mask(agent, info[MASK]))
+            given.append(info[MASK])
+        masks = [self._mask(agent, one) for one in given if not (is_last and _is_empty(one))]
         if len(masks) == 2 and not is_last and (masks[0] != masks[1]).any():
             self._refuse(
                 f"the {MASK} of {name!r} is {masks[0].astype(int).tolist()} in its observation and "
@@ -133,6 +135,10 @@ class Choices:
                 "let the infos of an agent have coordination, the number of the set",
             )
         return next(iter(sets.values()), 0)
+
+
+def _is_empty(mask: Any) -> bool:
+    return mask.size == 0 if isinstance(mask, np.ndarray) else mask in ([], ())
 
 
 def _waits(observation: Any) -> bool:

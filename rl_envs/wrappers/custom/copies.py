@@ -112,8 +112,8 @@ def build_env(make_env: MakeEnv, which: str = "") -> Any:
             gc.collect()  # a world that was dropped without `close` plays no more
             if is_played(env):
                 raise CustomEnvError(
-                    f"the function that builds {env_name(env)} gives the same object again, and copies are stepped "
-                    "apart: let it build a new environment at every call"
+                    f"the function that builds {env_name(env)} gives one, or one within its wrappers, that is played "
+                    "already: let it build a new environment at every call"
                 )
         return TurnBased(env) if is_turn_based(env) else env
     except CustomEnvError as error:

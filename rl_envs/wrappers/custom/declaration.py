@@ -297,11 +297,11 @@ def _vocabulary(env: Any, has_texts: bool) -> tuple[str, ...]:
     given = peek(_unwrapped(env), "vocabulary")
     words = set()
     try:
+        if isinstance(given, (str, Iterator)):  # no other copy could read the iterator again
+            raise TypeError
         for word in () if given is None else given:
-            if isinstance(given, (str, Iterator)) or not isinstance(word, str):  # the next copy reads no iterator again
-                raise TypeError
             words.add(word.lower())
-    except Exception:
+    except Exception:  # also a word that is no text
         if has_texts:
             warn_once(
                 f"{env_name(env)}.vocabulary is {short_repr(given)} and is not read, so two words may get one id: let "

@@ -248,7 +248,7 @@ def test_a_nested_mask_is_the_legality_mask():
     assert set(seen) == {"obs/v", "agent", "alive", "legal"}
 
 
-@pytest.mark.parametrize("mask", [[0, 0, 1], [0, 0, 0]])
+@pytest.mark.parametrize("mask", [[0, 0, 1], [0, 0, 0], []])
 @pytest.mark.parametrize("is_shown", [True, False])
 def test_the_mask_of_a_stopped_agent_binds_its_last_value_unless_nothing_is_legal(is_shown, mask):
     def change(env, answer):
@@ -264,7 +264,7 @@ def test_the_mask_of_a_stopped_agent_binds_its_last_value_unless_nothing_is_lega
         return answer
 
     *_, info = played(functools.partial(Signal, change, observation=MASKED if is_shown else None), LIMIT)[-1]
-    wanted = [True] * 3 if mask == [0, 0, 0] else [False, False, True]
+    wanted = [True] * 3 if mask != [0, 0, 1] else [False, False, True]
     assert info["final_obs"]["legal"].tolist() == [[[True] * 3, wanted]], "one who is terminated has no value"
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import re
 
+import numpy as np
 import pytest
 
 from rl_models.algorithms.ppo import Ppo
@@ -16,6 +17,7 @@ from tune_experiments.results import rows as result_rows
 from tune_experiments.results.tables import make_table
 from tune_experiments.results.trial_log import (
     DIVERGED,
+    DIVERGED_FILE,
     OPTIMISER_STEPS,
     SKIPPED_COUNT,
     find_failure,
@@ -23,6 +25,7 @@ from tune_experiments.results.trial_log import (
     score,
 )
 from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.run_folder import TEST_RESULTS_FILE
 from tune_experiments.run.stage_training import DivergedError
 from tune_experiments.run.trial import Trial
 
@@ -79,16 +82,34 @@ def test_a_trial_of_a_search_that_diverges_has_finished_and_says_so(tmp_path):
     assert said[-1]["notice"].startswith(DIVERGED)
 
 
-@pytest.mark.parametrize("begins", [0, 10])
-def test_an_error_of_a_finite_policy_stays_an_error(tmp_path, begins):
+@pytest.mark.parametrize(
+    ("begins", "validation", "wanted"), [(10, 1, ValueError), (0, 1, ValueError), (0, 2, DivergedError)]
+)
+def test_an_error_counts_as_divergence_only_once_several_updates_in_a_row_were_skipped(
+    tmp_path, begins, validation, wanted
+):
+    left = [validation]
+
     def validate(policy):
-        raise ValueError("no kitchen")
+        left[0] -= 1
+        if not left[0]:
+            raise ValueError("no kitchen")
+        return {"sum": np.zeros(2)}
 
     one = experiment(declared(begins=begins, validate=validate), "calm")
-    wanted = DivergedError if begins == 0 else ValueError
     with pytest.raises(wanted, match="no kitchen") as raised:
         Trial(one, Config(), "walkers", 0, tmp_path).run(lambda row: None)
     assert type(raised.value) is wanted
+
+
+def test_a_trial_of_a_search_that_goes_on_after_it_diverged_is_judged_by_its_score(tmp_path):
+    def trial(begins):
+        return Trial(experiment(declared(begins=begins), "calm"), Config(), "walkers", 0, tmp_path, is_tested=False)
+
+    trial(begins=6).run(lambda row: None)
+    (tmp_path / TEST_RESULTS_FILE).unlink()
+    trial(begins=10**6).run(lambda row: None)
+    assert (tmp_path / DIVERGED_FILE).exists() and math.isfinite(score(tmp_path, "valid/sum"))
 
 
 def test_a_trial_that_recovers_goes_on_and_its_results_say_the_share(tmp_path):

@@ -62,7 +62,7 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison], notes: Seq
     drawn = [*attempt("plot", lambda: draw_comparisons(comparisons, plots / "comparison.png"))]
     if bounded:
         drawn += attempt("performance profiles", lambda: draw_profiles(bounded, plots / "profiles.png"))
-    return with_older([text, *drawn], plots)
+    return with_older([text, *drawn], plots / "comparison.png", plots / "profiles.png")
 
 
 def draw_comparisons(comparisons: Sequence[Comparison], path: Path) -> Path:
