@@ -161,7 +161,7 @@ def test_every_constant_that_a_search_varies_changes_training_and_reaches_the_pr
 def test_evaluate_plays_as_many_episodes_as_the_runs_table_though_a_checkpoint_is_older(tmp_path, capsys):
     run = write_run(tmp_path / "run", [{5: self_play_team(SMOKE, 0)}])
     document = read_json(run / CONFIG_FILE)
-    document["config"]["test_episodes"] = 7
+    document["config"]["test_episodes"] = 40
     write_json(run / CONFIG_FILE, document)
     assert commands.main(["evaluate", str(run)]) == 0
-    assert re.search(r"over 7\s+episodes", capsys.readouterr().out)
+    assert re.search(r"over 40\s+episodes", capsys.readouterr().out)

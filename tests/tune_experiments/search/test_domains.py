@@ -28,7 +28,7 @@ def test_every_kind_draws_values_of_the_fields_type():
 @pytest.mark.parametrize("kind", ["uniform", "loguniform"])
 @pytest.mark.parametrize(("low", "high"), [(0.99, 0.9999), (0.9991, 0.9999), (1.2346e-4, 1.2349e-4)])
 def test_values_of_a_narrow_range_stay_in_it_and_differ(kind, low, high):
-    drawn = [one["inner.learning_rate"] for one in values([f"inner.learning_rate={kind}:{low}:{high}"], 20)]
+    drawn = [one["sync.learning_rate"] for one in values([f"sync.learning_rate={kind}:{low}:{high}"], 20)]
     assert len(set(drawn)) == 19 and all(low <= one <= high for one in drawn)
 
 
