@@ -103,7 +103,7 @@ def check_start(room: Room, start: Start, min_agent_distance_cells: int) -> None
     It does not check whether the TV can be carried to the stand. Rows and columns count from the north-west cell.
     """
     _check_tv_and_stand(room, start)
-    floor = allows(room.agent_cells, start.agent_cells)
+    floor = _allows(room.agent_cells, start.agent_cells)
     half = STAND[start.stand[2]].max(0)
     under_stand = (abs(start.agent_cells - start.stand[:2]) <= half).all(1)
     holds = can_hold(start.tv[None], start.agent_cells[None])[0]
@@ -126,7 +126,7 @@ def check_poses(rooms: Sequence[Room], state: Arrays) -> None:
     """
     for world, number in enumerate(state["room"].tolist()):
         room = rooms[number]
-        if not allows(room.agent_cells, state["agent_cells"][world]).all():
+        if not _allows(room.agent_cells, state["agent_cells"][world]).all():
             got = state["agent_cells"][world].tolist()
             raise ValueError(f"restore: agent_cells of world {world} must be free floor of {room.name!r}, got {got}")
         for name in ("tv", "stand"):
@@ -138,11 +138,11 @@ def check_poses(rooms: Sequence[Room], state: Arrays) -> None:
 
 def _check_tv_and_stand(room: Room, start: Start) -> None:
     row, column, rotation = start.tv.tolist()
-    if not allows(room.tv_cells[rotation], start.tv[:2]):
+    if not _allows(room.tv_cells[rotation], start.tv[:2]):
         pose = f"{_named(start.tv)}, rotation {90 * rotation}"
         raise StartError(f"lifted_object_location: {pose} is not a pose of the TV in {room.name!r}: move or turn it")
     covered = start.stand[:2] + STAND[start.stand[2]]
-    blocked = ~allows(room.agent_cells, covered)
+    blocked = ~_allows(room.agent_cells, covered)
     if blocked.any():
         fault = f"the stand covers {_named(covered[blocked][0])}, which is not free floor of {room.name!r}"
         raise StartError(f"to_object_location: {fault}: move or turn it")
@@ -150,7 +150,7 @@ def _check_tv_and_stand(room: Room, start: Start) -> None:
         raise StartError("to_object_location: the TV is over the stand, so the episode is solved already: move either")
 
 
-def allows(mask: Mask, cells: Array) -> Array:
+def _allows(mask: Mask, cells: Array) -> Array:
     """Whether cells [..., 2] are within the room and in the mask [H, W], [...] bool."""
     inside = np.asarray(((cells >= 0) & (cells < mask.shape)).all(-1))
     row, column = np.moveaxis(cells * inside[..., None], -1, 0)

@@ -279,9 +279,6 @@ def _check(stage: int, num_agents: int, split: str, frames: int, max_sentences: 
     ):
         if given not in list(known) or isinstance(given, bool | float):
             raise ValueError(f"{argument} must be one of {', '.join(map(str, known))}, got {given!r}")
-    for argument, number in (
-        ("frames", frames),
-        ("max_sentences_per_cell", max_sentences),
-    ):
-        if number is not None or argument == "frames":
-            whole(argument, number, 1)
+    whole("frames", frames, 1)
+    if max_sentences is not None:
+        whole("max_sentences_per_cell", max_sentences, 1)

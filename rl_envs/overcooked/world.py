@@ -74,7 +74,11 @@ class Overcooked(World):
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
         kinds = tuple(actions) if isinstance(actions, Sequence) and not isinstance(actions, str) else (actions, actions)
-        max_episode_steps = _check(kinds, observations, shaping_steps, max_relocation_steps, max_episode_steps)
+        _check(kinds, observations)
+        if shaping_steps is not None:
+            whole("shaping_steps", shaping_steps, 1, MOST_STEPS)
+        whole("max_relocation_steps", max_relocation_steps, 1, MOST_STEPS)
+        max_episode_steps = steps(max_episode_steps)
         finite(shaping=shaping)
         flags(bootstrap_at_limit=bootstrap_at_limit)
         self.kitchen = Kitchen(layout)
@@ -226,10 +230,7 @@ def _check_places(kitchen: Kitchen, state: Arrays) -> None:
         )
 
 
-def _check(
-    kinds: Sequence[str], observations: Sequence[str], shaping_steps: int | None, max_relocation: int, max_episode: int
-) -> int:
-    """Refuse arguments out of range; gives the time limit."""
+def _check(kinds: Sequence[str], observations: Sequence[str]) -> None:
     relocating = [kind for kind in kinds if kind != PRIMITIVE]
     if len(kinds) != 2 or any(kind not in ACTION_KINDS for kind in kinds) or relocating[1:] not in ([], relocating[:1]):
         given = kinds[0] if len(kinds) == 2 and kinds[0] == kinds[1] else tuple(kinds)
@@ -239,7 +240,3 @@ def _check(
         )
     if not observations or set(observations) - set(OBSERVATIONS):
         raise ValueError(f"observations must be some of {', '.join(OBSERVATIONS)}, got {observations!r}")
-    for name, number in (("shaping_steps", shaping_steps), ("max_relocation_steps", max_relocation)):
-        if number is not None or name != "shaping_steps":
-            whole(name, number, 1, MOST_STEPS)
-    return steps(max_episode)
