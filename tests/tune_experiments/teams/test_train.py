@@ -201,7 +201,7 @@ def test_a_run_that_continues_says_how_many_games_begin_anew(game, restarted):
 ODD = "tests.rl_envs.wrappers.odd_games"
 BREAKING = {
     f"{ODD}:short": ["left", "env step 3", "(2,)", "(3,)"],
-    f"{ODD}:same": ["that is played already", "copy 2 of 2"],
+    f"{ODD}:same": ["Signal", "copy 2 of 2"],
 }
 
 
