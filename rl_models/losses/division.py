@@ -124,7 +124,10 @@ Regulariser = Literal["num", "dis", "dis_balance", "kl", "none"]
 
 @dataclass(frozen=True)
 class AgentModellingLoss:
-    """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2), times `weight`."""
+    """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2), times `weight`.
+
+    Agents that have left the game predict nothing, and what those do that do not decide is not predicted.
+    """
 
     weight: float = 1.0
 
@@ -137,8 +140,9 @@ class AgentModellingLoss:
                 "build the team with models_others=True"
             )
         logits = output.extras[OTHERS][:, : actions.shape[1]]
-        deciding = decision_mask(batch)
+        deciding, alive = decision_mask(batch), alive_mask(batch)
         mask = None if deciding is None else values_of_others(deciding)
+        mask = mask if mask is None or alive is None else mask & alive[..., None]
         loss = team_mean(modelling_loss(logits, actions).flatten(2), None if mask is None else mask.flatten(2))
         hits = masked_mean(modelling_hits(logits.detach(), actions).float(), mask)
         return self.weight * loss, {"loss/agent_modelling": loss.detach(), "division/others_accuracy": hits}

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from rl_models.losses.division import (
+    AgentModellingLoss,
     TeamDivision,
     count_distribution,
     count_divergence,
@@ -19,6 +20,9 @@ from rl_models.losses.division import (
     overlap,
     values_of_others,
 )
+from rl_models.networks.entity_divider import OTHERS
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress
 
 HERE = torch.tensor([True, True, True, True, True, False])
 MASK = torch.tensor([1.0, 1, 0, 1, 0, 0])
@@ -131,3 +135,12 @@ def test_two_agents_by_hand():
     error = modelling_loss(logits, actions)
     assert error.flatten().tolist() == pytest.approx([-math.log(3 / 4), -math.log(1 / 4)])
     assert modelling_hits(logits, actions).flatten().tolist() == [True, False]
+
+
+def test_agents_that_have_left_predict_nothing_and_are_not_predicted():
+    logits = torch.zeros(1, 1, 3, 2, 4, requires_grad=True)
+    here = torch.tensor([[[True, False, True]]])
+    batch = {"actions": torch.ones(1, 1, 3).long(), "reward": torch.zeros(1, 1, 3), "obs/alive": here}
+    output = TeamOutput(None, torch.zeros(1, 1, 3), {}, {OTHERS: logits})
+    AgentModellingLoss()(output, batch, Progress())[0].backward()
+    assert (logits.grad != 0).any(-1)[0, 0].tolist() == [[False, True], [False, False], [True, False]]
