@@ -172,15 +172,14 @@ def without_last_observation(batch: Batch) -> Batch:
 def decision_steps(batch: Batch) -> Batch:
     """The K steps that the losses use, each as its own sequence: [B, T, ...] -> [K, 1, ...]; K may be 0.
 
-    An agent decides there, or a value is learned (`valued_mask`). Entries of a whole fragment (`last_values`) are left
-    out.
+    An agent decides there, or a value is learned (`valued_mask`; all where it is None). Entries of a whole fragment
+    (`last_values`) are left out.
     """
     if any(key.startswith("state/") for key in batch):
         raise ValueError("a team with memory learns from whole fragments; leave `decision_minibatches` off")
-    mask = decision_mask(batch)
-    selected = torch.ones_like(batch["terminated"]) if mask is None else mask.any(-1)
-    valued = valued_mask(batch)
-    selected = selected if valued is None else selected | valued.any(-1)
+    mask, valued = decision_mask(batch), valued_mask(batch)
+    everywhere = torch.ones_like(batch["terminated"])
+    selected = everywhere if mask is None or valued is None else (mask | valued).any(-1)
     per_step = [key for key, value in batch.items() if value.shape[:2] == selected.shape and key != "last_values"]
     where = selected.nonzero(as_tuple=True)  # computed once for all entries
     cut = {key: batch[key][where][:, None] for key in per_step if not key.startswith("texts/")}

@@ -53,7 +53,8 @@ class PpoConfig(ActorCriticConfig):
     """Number of minibatches of whole fragments, and so of optimiser steps, in an epoch; at most one for each
     environment."""
     decision_minibatches: bool = False
-    """Whether minibatches hold single steps at which an agent decides, instead of whole fragments (PPO)."""
+    """Whether minibatches hold single steps, those at which an agent decides or a value is learned, instead of whole
+    fragments (PPO)."""
     target_kl: NonNegativeFloat = 0.0
     """Mean approximate KL divergence at which an update ends, at least 0; 0 sets no limit (PPO)."""
     normalize_advantages: bool = True

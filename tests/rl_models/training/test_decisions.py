@@ -76,10 +76,11 @@ def test_the_value_error_of_decisions_is_not_diluted_by_agents_that_carry_on(kin
     [
         Ppo(gamma=GAMMA, joint_ratio=False, value_loss_at="decisions"),
         Ppo(gamma=GAMMA, joint_ratio=False, value_loss_at="decisions", decision_minibatches=True, value_clip_range=1.0),
+        Ppo(gamma=GAMMA, joint_ratio=False, decision_minibatches=True),
         Ppo(gamma=GAMMA, value_loss_at="decisions"),
         Impala(gamma=GAMMA, joint_ratio=False, value_loss_at="decisions"),
     ],
-    ids=["ppo by agent", "ppo of decisions", "ppo", "impala"],
+    ids=["ppo by agent", "ppo of decisions", "ppo of single steps", "ppo", "impala"],
 )
 def test_a_value_inside_a_macro_action_that_returns_are_bootstrapped_from_is_learned(objective):
     """Fragments of one step. A decision is worth 0 and, at the second step, which only carries on, 1; then all ends."""
