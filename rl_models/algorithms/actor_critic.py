@@ -85,14 +85,26 @@ class ActorCritic(ActorCriticConfig):
 
     def _log_prob(self, output: TeamOutput, batch: Batch) -> Tensor:
         """[B, T, 1] joint or [B, T, N] per agent."""
+        self._check_values(output, batch)
         if not self.joint_ratio:
             return output.policy.component_log_prob(chosen_actions(batch), batch["component"])
-        if UNVALUED in output.extras:
+        return output.policy.log_prob(chosen_actions(batch), decision_mask(batch))[..., None]
+
+    def _check_values(self, output: TeamOutput, batch: Batch) -> None:
+        """Refuse a network that skipped agents whose values are read."""
+        mask, skipped = self._mask(batch), output.extras.get(UNVALUED)
+        if mask is None or skipped is None:
+            return
+        if self.joint_ratio and (skipped[:, : mask.shape[1]] & mask.to(skipped.device)).any():
             raise ValueError(
                 "the joint form sums the values of all agents, and this network has none for agents that carry on "
                 "while another one decides: set joint_ratio=False"
             )
-        return output.policy.log_prob(chosen_actions(batch), decision_mask(batch))[..., None]
+        if self.value_loss_at == "all":
+            raise ValueError(
+                "this network has no values for agents that carry on, which value_loss_at='all' learns: set "
+                "value_loss_at='decisions'"
+            )
 
     def _log_ratio(self, log_prob: Tensor, batch: Batch) -> Tensor:
         """Log of present over sampling probability; 0 where no agent decided."""

@@ -184,9 +184,7 @@ def _counted(obs: dict[str, Array], deciding: Array) -> Array:
 
 def _left_out(obs: dict[str, Array], deciding: Array) -> dict[str, Tensor]:
     """Extra `unvalued`: agents skipped while acting because they carry on; empty if there are none."""
-    left_out = deciding.any(-1, keepdims=True) & ~deciding
-    if "alive" in obs:
-        left_out &= obs["alive"]
+    left_out = ~deciding & obs["alive"] if "alive" in obs else ~deciding
     return {UNVALUED: torch.from_numpy(left_out)} if left_out.any() else {}
 
 

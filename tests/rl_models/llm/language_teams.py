@@ -6,7 +6,7 @@ from rl_models.llm.messages import PADDING
 from rl_models.runtime.added_observations import narrated
 from tests.rl_models.llm.small import collector, stir
 
-BY_AGENT = Ppo(joint_ratio=False)
+BY_AGENT = Ppo(joint_ratio=False, value_loss_at="decisions")
 DRAWN = MessageSettings(max_tokens=8, sampled=True)
 FORMS = {
     "sum": {},

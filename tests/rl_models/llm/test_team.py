@@ -33,7 +33,7 @@ def test_rollout_equals_train(form):
     fragment = one.collect()
     assert 0.3 < fragment.obs["decides"].mean() < 0.95
     assert fragment.is_first[:, 1:-1].any(1).all()
-    for objective in (BY_AGENT, Impala(joint_ratio=False)):
+    for objective in (BY_AGENT, Impala(joint_ratio=False, value_loss_at="decisions")):
         assert ratio_error(objective, one.policy, fragment) < 1e-5
     stir(one.policy.network.language.action.values(), seed=7)
     assert ratio_error(BY_AGENT, one.policy, fragment) > 1e-2
@@ -84,11 +84,13 @@ def test_values_of_agents_that_carry_on_at_a_first_step_are_computed_and_learned
 
 
 @pytest.mark.parametrize("objective", [Ppo, Impala])
-def test_the_joint_form_is_refused_where_agents_that_carry_on_have_no_value(objective):
+def test_agents_that_carry_on_have_no_value_to_sum_or_to_learn(objective):
     one = stirred()
     fragment = one.collect()
     with pytest.raises(ValueError, match=r"joint_ratio"):
         ratio_error(objective(), one.policy, fragment)
+    with pytest.raises(ValueError, match=r"value_loss_at"):
+        ratio_error(objective(joint_ratio=False), one.policy, fragment)
     fragment.obs["decides"][:] = True
     objective().loss(forward(one.policy, batch := objective().prepare(to_batch(fragment))), batch, Progress())
 
