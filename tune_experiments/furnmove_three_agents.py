@@ -22,7 +22,6 @@ class FurnmoveThreeAgents(GridworldExperiment):
     rows = ("marginal", "sync_13_cordial", "central_cordial")
     num_agents = 3
     smoke_rows = ("sync_13_cordial", "central_cordial")
-    paper = {"marginal": {"success": 0.0}, "sync_13_cordial": {"success": 0.578}}
 
 
 EXPERIMENT = FurnmoveThreeAgents()

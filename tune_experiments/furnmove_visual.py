@@ -23,13 +23,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl_models.networks.network_config import VisualConfig
-from tune_experiments.cordial_sync.config import METRICS, Config
+from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment, paper_preset
 from tune_experiments.launch.experiment import main
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable, make_table
 
 if TYPE_CHECKING:
     from tune_experiments.play.loading import LoadedPolicy
@@ -38,17 +36,6 @@ WIDENED = {2: 140, 3: 139}
 """Number of agents -> last convolution that gives marginal policies as many parameters as SYNC, or a few more."""
 SMALL_WIDENED = 44
 """The same for two agents and the laptop's widths."""
-_TWO_AGENTS = {
-    "sync_13_cordial": {"success": 0.58, "invalid_probability": 0.31, "tvd": 0.474},
-    "sync_2_cordial": {"tvd": 0.206},
-    "marginal": {"invalid_probability": 0.647},
-    "no_communication": {"invalid_probability": 0.815},
-}
-_THREE_AGENTS = {
-    "sync_13_cordial": {"success": 0.232, "md_spl": 0.029, "invalid_probability": 0.336},
-    "marginal": {"success": 0.0, "md_spl": 0.0, "invalid_probability": 0.854},
-    "central_cordial": {"success": 0.124, "md_spl": 0.012, "invalid_probability": 0.132},
-}
 
 
 class FurnmoveVisual(GridworldExperiment):
@@ -84,12 +71,6 @@ class FurnmoveVisual(GridworldExperiment):
             test_rooms=("ithor_test",),
             budget_env_steps=85_000_000,
         )
-
-    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """The paper's six metrics, and its numbers for as many agents."""
-        has_three = any(result.world.endswith("3_agents") for result in results)
-        paper = _THREE_AGENTS if has_three else _TWO_AGENTS
-        return [make_table(results, self.caption, METRICS, paper, names_world=True)]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and each agent's frame and messages, [H, W, 3] uint8 a step."""

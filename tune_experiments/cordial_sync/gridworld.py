@@ -7,6 +7,7 @@ optimiser) and `paper` (the paper's sizes with those constants). A Cordial Sync,
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,17 +56,31 @@ _BALANCED = 288
 _DECLINE_OPTIMISER_STEPS, _STEPS_OF_TEXT = (episodes * 250 // AUTHORS_ENV_STEPS for episodes in (4_950, 5_000))
 """Optimiser steps of the authors in the 4,950 episodes, each of at most 250 env steps, in which beta falls."""
 
+_TASK = re.compile(r"(-\d+_pixel_frames)?(?:-(\d)_agents)?$")
+"""End of a test environment's name (`evaluation.world_name`): whether agents see frames, and their number if not 2."""
+PAPER_NUMBERS: dict[tuple[bool, int], PaperNumbers] = {
+    (True, 2): {
+        "sync_13_cordial": {"success": 0.58, "invalid_probability": 0.31, "tvd": 0.474},
+        "sync_2_cordial": {"tvd": 0.206},
+        "marginal": {"invalid_probability": 0.647},
+        "no_communication": {"invalid_probability": 0.815},
+    },
+    (True, 3): {
+        "sync_13_cordial": {"success": 0.232, "md_spl": 0.029, "invalid_probability": 0.336},
+        "marginal": {"success": 0.0, "md_spl": 0.0, "invalid_probability": 0.854},
+        "central_cordial": {"success": 0.124, "md_spl": 0.012, "invalid_probability": 0.132},
+    },
+    (False, 3): {"marginal": {"success": 0.0}, "sync_13_cordial": {"success": 0.578}},
+}
+"""Whether agents see frames, and their number -> method -> metric -> value that the paper's text prints."""
+
 
 class GridworldExperiment(Experiment[Config]):
-    """One table on Gridworld-FurnMove with N agents; `rows` are its methods, `smoke_rows` those of the preset `smoke`.
-
-    `paper` are method -> metric -> value in the paper.
-    """
+    """One table on FurnMove with N agents; `rows` are its methods, `smoke_rows` those of the preset `smoke`."""
 
     rows: tuple[MethodName, ...]
     smoke_rows: tuple[MethodName, ...] = ()
     num_agents: int = 2
-    paper: PaperNumbers | None = None
     metric_ranges = FurnMove.metric_ranges
     columns = {
         "return": "episode/return",
@@ -87,8 +102,10 @@ class GridworldExperiment(Experiment[Config]):
         return evaluation.evaluate(config, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """The paper's six metrics."""
-        return [make_table(results, self.caption, METRICS, self.paper, names_world=True)]
+        """The paper's six metrics, and its numbers for the same observations and number of agents."""
+        tasks = {paper_task(result.world) for result in results}
+        paper = PAPER_NUMBERS.get(tasks.pop()) if len(tasks) == 1 else None
+        return [make_table(results, self.caption, METRICS, paper, names_world=True)]
 
     def deviation_notes(self, config: Config) -> list[str]:
         """Rooms, the learning algorithm, and how long CORDIAL's weight falls."""
@@ -155,6 +172,12 @@ class GridworldExperiment(Experiment[Config]):
             domains[f"{family}.learning_rate"] = tune.loguniform(1e-4, 1e-2)
             domains[f"{family}.entropy_coef"] = tune.loguniform(5e-4, 2e-2)
         return SearchSpace(domains)
+
+
+def paper_task(world: str) -> tuple[bool, int]:
+    """Whether agents see frames in a test environment, and their number, by its name."""
+    frames, agents = _TASK.search(world).groups()  # type: ignore[union-attr]  # an empty end fits
+    return frames is not None, int(agents or 2)
 
 
 def _smoke(laptop: Config) -> Config:

@@ -17,10 +17,11 @@ from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.losses import cordial as coordination
 from tests.tune_experiments.fragments import update
 from tune_experiments.cordial_sync.config import METHODS, parse_method
-from tune_experiments.cordial_sync.evaluation import play_from, valid_starts
+from tune_experiments.cordial_sync.evaluation import play_from, valid_starts, world_name
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_the_test
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.results.rows import Result
 
 PRESETS = find_experiment("furnmove_methods").presets
 THREE = find_experiment("furnmove_three_agents").presets
@@ -128,3 +129,23 @@ def test_teams_of_one_to_four_are_tested_a_few_worlds_at_a_time(agents, monkeypa
     for name, values in play_from(config, starts, policy).items():
         np.testing.assert_allclose(values, at_once[name], atol=1e-6)
     assert ("_joint_policy" in at_once) == (agents > 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "observation", "agents", "papers"),
+    [
+        ("furnmove_visual", "frame", 2, [0.58]),
+        ("furnmove_visual", "frame", 3, [0.232]),
+        ("furnmove_visual", "view", 2, []),
+        ("furnmove_visual", "frame", 4, []),
+        ("furnmove_three_agents", "view", 3, [0.578]),
+        ("furnmove_three_agents", "view", 2, []),
+    ],
+)
+def test_the_papers_numbers_stand_beside_rows_of_their_own_task(name, observation, agents, papers):
+    experiment = find_experiment(name)
+    config = dataclasses.replace(TINY, observation=observation, num_agents=agents)
+    row = Result(name, experiment.caption, "sync_13_cordial", world_name(config), "test", 0, "success", 0.5)
+    (table,) = experiment.tables([row])
+    shown = dict(table.rows).get("sync_13_cordial, paper", ())
+    assert [cell.value for cell in shown if cell and table.metrics[shown.index(cell)] == "success"] == papers
