@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import sys
 from collections import Counter
@@ -92,7 +93,16 @@ def _tested(checkpoint: Path, kitchen: str, episodes: int) -> tuple[int, float]:
 
 
 def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out: Path) -> Iterator[Drawn]:
-    """A figure for each kitchen, and the points of each trial of `runs` (name -> trials); a UserError without any."""
+    """A figure for each kitchen, and the points of each trial of `runs` (name -> trials).
+
+    A UserError without any, or for episodes of different lengths in a kitchen.
+    """
+    from tune_experiments.overcooked.crossplay import common_episode_steps
+
+    configs: dict[str, list[Any]] = {}
+    for trial in itertools.chain(*runs.values()):
+        configs.setdefault(trial.kitchen, []).append(trial.config)
+    episode_steps = {kitchen: common_episode_steps(found) for kitchen, found in configs.items()}
     often = Counter(row for trials in runs.values() for row in {trial.row for trial in trials})
     lines: dict[str, dict[str, list[Points]]] = {}
     for run, trials in runs.items():
@@ -108,11 +118,11 @@ def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out:
     if not lines:
         raise UserError("these runs hold no validation and no stored team of the methods: correct --methods")
     for kitchen, rows in lines.items():
-        figure = functools.partial(draw, rows, kitchen, out / f"{PLOTS}/returns_{kitchen}.png")
+        figure = functools.partial(draw, rows, kitchen, episode_steps[kitchen], out / f"{PLOTS}/returns_{kitchen}.png")
         yield from attempt(f"figure of {kitchen}", figure)
 
 
-def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path:
+def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, episode_steps: int, path: Path) -> Path:
     """One figure: a line for each seed, a colour and a marker for each method."""
     from tune_experiments.results.plots.figures import default_styles, explain_below, new_figure, save
 
@@ -126,7 +136,7 @@ def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path
     panel.set_xlim(left=0)
     panel.set_ylim(bottom=0)
     panel.set_xlabel("env steps of training")
-    panel.set_ylabel("reward per episode of 400 env steps")
+    panel.set_ylabel(f"reward per episode of {episode_steps:,} env steps")
     panel.xaxis.set_major_formatter(lambda steps, _: f"{steps / 1000:,.0f} k")
     panel.spines[["top", "right"]].set_visible(False)
     panel.set_title(kitchen)

@@ -92,11 +92,7 @@ def load_teams(
     found = {name: load_policy(folder) for name, folder in zip(names, folders, strict=True)}
     where = {name: kitchens[team.experiment.name](team) for name, team in found.items()}
     found = {name: team for name, team in found.items() if kitchen in ("", where[name])}
-    if len(limits := {team.config.max_episode_steps for team in found.values()}) > 1:
-        raise UserError(
-            f"teams must have episodes of one length, and these have {', '.join(map(str, sorted(limits)))} env steps: "
-            "name runs with the same --max-episode-steps"
-        )
+    common_episode_steps([team.config for team in found.values()])
     if len(several := {where[name] for name in found}) > 1:
         raise UserError(
             f"teams of different kitchens cannot be paired, and these are of {', '.join(sorted(several))}; "
@@ -108,6 +104,17 @@ def load_teams(
             f"{f' in {kitchen}' * bool(kitchen)}: train further --seeds, or name further runs"
         )
     return found
+
+
+def common_episode_steps(configs: Sequence[Any]) -> int:
+    """Number of env steps of an episode in all these configurations, 0 without any; a UserError if they differ."""
+    limits = {config.max_episode_steps for config in configs}
+    if len(limits) > 1:
+        raise UserError(
+            f"teams must have episodes of one length, and these have {', '.join(map(str, sorted(limits)))} env steps: "
+            "name runs with the same --max-episode-steps"
+        )
+    return max(limits, default=0)
 
 
 def distinct_names(folders: Sequence[Path]) -> list[str]:

@@ -1,9 +1,11 @@
 """Rewards over env steps: what a log says, what stored teams are tested for, and what is refused."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
 from tune_experiments.core.errors import UserError
@@ -12,8 +14,9 @@ from tune_experiments.overcooked_returns import KNOWN, REWARD, curve_points, mai
 from tune_experiments.overcooked_selfplay import SMOKE
 
 
-def run_of(folder, rewards):
-    return write_run(folder, [{800: stubborn_team(SMOKE, STAY), 1_600: stubborn_team(SMOKE, INTERACT)}], rewards)
+def run_of(folder, rewards, config=SMOKE):
+    teams = {800: stubborn_team(config, STAY), 1_600: stubborn_team(config, INTERACT)}
+    return write_run(folder, [teams], rewards, config)
 
 
 def test_points_are_the_validations_of_the_log(tmp_path):
@@ -52,6 +55,17 @@ def test_runs_of_one_name_are_told_apart(tmp_path, capsys):
     assert run_names(searches) == [f"{name}/selfplay-setting00-seed0" for name in ("s1", "s2")]
     with pytest.raises(UserError, match="b/run"):
         run_names([tmp_path / "a/b/run", tmp_path / "c/b/run"])
+
+
+def test_a_figure_names_the_length_of_its_episodes_and_has_one(tmp_path, monkeypatch, capsys):
+    labels = []
+    monkeypatch.setattr(Axes, "set_ylabel", lambda self, label: labels.append(label))
+    first = run_of(tmp_path / "first", {800: 20.0})
+    assert main([str(first)]) == 0
+    assert labels == ["reward per episode of 60 env steps"]
+    longer = run_of(tmp_path / "longer", {800: 20.0}, dataclasses.replace(SMOKE, max_episode_steps=400))
+    assert main([str(first), str(longer)]) == 2
+    assert "60, 400 env steps" in capsys.readouterr().err
 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path, capsys):
