@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from rl_envs.core.metrics import COUNT
-from rl_envs.overcooked.world import Overcooked
+from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.lazy_module import LazyModule
@@ -38,7 +38,8 @@ PUBLISHED = {
     "forced_coordination": 160,
     "counter_circuit_o_1order": 125,
 }
-"""Reward of the game's own self-play agents (5 seeds, 6.6 to 7.8 million env steps), read off a chart to about 5."""
+"""Reward of the game's own self-play agents (5 seeds, 6.6 to 7.8 million env steps), read off a chart to about 5, in
+episodes of `MAX_EPISODE_STEPS`."""
 
 
 def tables(results: Sequence[Result], caption: str, columns: Sequence[str] = COLUMNS) -> list[PaperTable]:
@@ -51,9 +52,15 @@ def _table(results: Sequence[Result], kitchen: str, caption: str, columns: Seque
     title = f"{caption}: {kitchen}"
     played = [dataclasses.replace(line, table=title, method=_row(line)) for line in results if line.world == kitchen]
     table = make_table(played, title, columns)
-    known = PUBLISHED.get(kitchen)
-    note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
-    return dataclasses.replace(table, caption=table.caption + note)
+    return dataclasses.replace(table, caption=table.caption + published_note(played, kitchen))
+
+
+def published_note(played: Sequence[Result], kitchen: str) -> str:
+    """A sentence with the published reward; empty where there is none, or episodes have another length."""
+    lengths = {line.value for line in played if line.metric == "episode_length"}
+    if kitchen not in PUBLISHED or lengths - {MAX_EPISODE_STEPS}:
+        return ""
+    return f" For comparison: the game's own self-play agents reach about {PUBLISHED[kitchen]} in 7 million env steps."
 
 
 def _row(line: Result) -> str:

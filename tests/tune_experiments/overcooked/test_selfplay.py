@@ -24,6 +24,7 @@ from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.overcooked.config import make_world
 from tune_experiments.overcooked.evaluation import evaluate, play_team
 from tune_experiments.overcooked.trials import MethodParts, make_plan, plan, self_play_team
+from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import CONFIG_FILE
 
 EXPERIMENT = find_experiment("overcooked_selfplay")
@@ -165,3 +166,12 @@ def test_evaluate_plays_as_many_episodes_as_the_runs_table_though_a_checkpoint_i
     write_json(run / CONFIG_FILE, document)
     assert commands.main(["evaluate", str(run)]) == 0
     assert re.search(r"over 40\s+episodes", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", ["overcooked_selfplay", "sama_overcooked"])
+@pytest.mark.parametrize(("length", "is_shown"), [(400.0, True), (60.0, False)])
+def test_a_table_compares_with_the_published_reward_in_episodes_of_its_length_alone(name, length, is_shown):
+    numbers = {"episode_length": length, "soups": 1.0}
+    rows = [Result(name, "", "selfplay", "cramped_room", "test", 0, *number) for number in numbers.items()]
+    (table,) = find_experiment(name).tables(rows)
+    assert ("about 213" in table.caption) == is_shown

@@ -10,7 +10,7 @@ from typing import Any
 
 from rl_envs.core.metrics import COUNT, PROPORTION
 from tune_experiments.core.drawing import Drawn, attempt
-from tune_experiments.overcooked.overcooked_experiment import PUBLISHED
+from tune_experiments.overcooked.overcooked_experiment import published_note
 from tune_experiments.results.plots.figures import (
     FAINT,
     INK,
@@ -107,8 +107,7 @@ def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
     mine = [line for line in results if line.world == kitchen]
     lines = [dataclasses.replace(line, table=title, method=_label(line), condition="") for line in mine]
     table = make_table([line for line in lines if line.metric not in _ASIDE], title, COLUMNS)
-    known = PUBLISHED.get(kitchen)
-    note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
+    note = published_note(lines, kitchen)
     planner = planner_note(lines, PLANNED_BY_RULES, _BY_RULE, "an episode")
     sampled = SAMPLED * any(line.metric == SAMPLED_SOUPS for line in lines)
     parts = table.caption, planner, f"{COUNTING}{sampled}{note}{_prepared(lines)}{_fallen_back(lines)}"
