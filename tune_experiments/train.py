@@ -69,13 +69,7 @@ SMOKE = dataclasses.replace(
     test_episodes=8,
 )
 TOO_MANY = "too many joint actions"
-DEPENDENCE = (
-    "tvd",
-    "tvd_estimate",
-    "tvd_estimate_interval",
-    "mutual_information",
-    "mutual_information_interval",
-)
+DEPENDENCE = ("tvd", "tvd_estimate", "mutual_information")
 """Metrics of the dependence between agents; the available ones depend on the action space."""
 UNNAMED_FILE = "environment.txt"
 """File in a trial's folder that explains how to name an unnamed environment."""
@@ -107,7 +101,7 @@ class Train(Experiment[Config]):
         return trials.VALIDATION_SEED, trials.TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Returns; dependence between agents (exact, or an estimate with its interval); division of entities."""
+        """Returns; dependence between agents (exact, or an estimate); division of entities."""
         known = {one.metric for one in results}
         found = [metric for metric in DEPENDENCE if metric in known] or ["tvd"]
         table = make_table(results, self.caption, ("return", "episode_length", *found), missing={"tvd": TOO_MANY})

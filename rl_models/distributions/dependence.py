@@ -11,7 +11,6 @@ MAX_JOINT_ACTIONS = 3000
 """Largest number of joint actions of which every probability is computed."""
 NUM_SAMPLES = 128
 """Number of joint actions that an estimate draws at each step."""
-_QUANTILE = 1.96
 
 
 def measure_dependence(
@@ -20,9 +19,9 @@ def measure_dependence(
     """How much the actions of the agents that decide depend on each other at one step, name -> [B, 1] float32.
 
     Up to `MAX_JOINT_ACTIONS` joint actions `tvd` is exact. Of more, `tvd_estimate` is a mean over samples; with numbers
-    among the actions it is `mutual_information`, in nats (of three agents or more their total correlation). Beside an
-    estimate stands `NAME_interval`, half the width of its 95 % interval. A policy that has neither gives nothing. The
-    policy has batch shape [B, 1], `decides` is [B, 1, N] bool (None: all), the generator is on the CPU.
+    among the actions it is `mutual_information`, in nats (of three agents or more their total correlation). An estimate
+    has no bias, and new samples at each step. A policy that has neither gives nothing. The policy has batch shape
+    [B, 1], `decides` is [B, 1, N] bool (None: all), the generator is on the CPU.
     """
     if isinstance(policy, WholeJointPolicy) and policy.num_actions**policy.num_agents <= MAX_JOINT_ACTIONS:
         return {"tvd": _exact_tvd(policy, decides)}
@@ -32,9 +31,7 @@ def measure_dependence(
         return {}
     has_numbers = isinstance(policy, FactoredMixture) and policy.gaussian is not None
     name, estimate = ("mutual_information", mutual_information) if has_numbers else ("tvd_estimate", tvd_of_samples)
-    drawn = estimate(*_log_probabilities(policy, generator, decides))
-    half_width = _QUANTILE * drawn.std(1, keepdim=True) / NUM_SAMPLES**0.5
-    return {name: drawn.mean(1, keepdim=True), f"{name}_interval": half_width}
+    return {name: estimate(*_log_probabilities(policy, generator, decides)).mean(1, keepdim=True)}
 
 
 def tvd_of_samples(log_joint: Tensor, log_product: Tensor) -> Tensor:

@@ -136,15 +136,15 @@ def test_an_action_of_several_choices_is_one_of_their_combinations():
     torch.testing.assert_close(measure_dependence(policy, generator), {"tvd": whole.tvd()})
 
 
-def test_estimates_agree_with_exact_distances_within_their_intervals(monkeypatch):
+def test_estimates_agree_with_exact_distances(monkeypatch):
     with torch.no_grad():
         policy, _ = mixture(numbers=False)
         generator = torch.Generator().manual_seed(0)
         exact = measure_dependence(policy, generator)["tvd"]
         monkeypatch.setattr("rl_models.distributions.dependence.MAX_JOINT_ACTIONS", 1)
         found = measure_dependence(policy, generator)
-    within = (found["tvd_estimate"] - exact).abs() <= found["tvd_estimate_interval"]
-    assert within.float().mean() > 0.85
+    assert found.keys() == {"tvd_estimate"}
+    assert (found["tvd_estimate"] - exact).abs().max() < 0.2
     assert abs(float(found["tvd_estimate"].mean() - exact.mean())) < 0.01
 
 
