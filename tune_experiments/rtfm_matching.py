@@ -11,8 +11,7 @@ The laptop preset trains on the simplest game only. A stage adds one difficulty:
 those of validation, the test's (`eval`), the test's with names that are not in training (`eval_new`), in a larger room,
 and with another game's document (`shuffled`), where a policy that reads must lose. New names can be read because word
 vectors have length 1 and nodes do not contain those of names: in `matching_named` they have any length and nodes
-contain them, in `matching_frozen_words` words stay random. The paper's numbers are those of txt2pi after its whole
-curriculum (table 3); its budget is 250 million frames.
+contain them, in `matching_frozen_words` words stay random.
 """
 
 from __future__ import annotations
