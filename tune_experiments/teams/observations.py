@@ -96,8 +96,8 @@ def _exact(space: spaces.Space) -> str:
 def make_parts(world: World) -> list[Part]:
     """Parts of a world's observations that a network reads; arrays of 3 x 3 cells and more are images.
 
-    These are [C, H, W] in the worlds of this package, and [H, W, C] in other environments, unless the first axis is too
-    short for anything but channels.
+    These are [C, H, W] in the worlds of this package, unless the last axis is too short for anything but channels, and
+    [H, W, C] in other environments, unless the first axis is.
     """
     bounds, is_own = getattr(world, "bounds", {}), not isinstance(world, PettingZooWorld)
     words = tuple(getattr(world, "vocabulary", ()))
@@ -112,7 +112,9 @@ def make_parts(world: World) -> list[Part]:
         elif one.ids:
             arrays.append(Part(key, one.shape, ids=int(one.high) + 1))
         elif key not in _NOT_READ:
-            planes_first = len(one.shape) == 3 and (is_own or _has_channels_first(one.shape))
+            planes_first = len(one.shape) == 3 and (
+                not _has_channels_first(one.shape[::-1]) if is_own else _has_channels_first(one.shape)
+            )
             is_image = len(one.shape) == 3 and min(one.shape[1:] if planes_first else one.shape[:2]) >= 3
             low, high = (
                 np.moveaxis(side, -3, -1) if planes_first and np.ndim(side) > 2 else side

@@ -7,6 +7,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
+from rl_envs import make
 from rl_envs.wrappers import from_pettingzoo
 from rl_models.networks.parts import Scaling
 from tests.rl_envs.wrappers.odd_games import Signal
@@ -61,6 +62,13 @@ def test_an_entry_has_a_divisor_of_its_own_and_none_where_its_bound_says_little(
 def test_frames_with_their_channels_first_are_images_of_few_channels(shape, is_image, planes_first):
     part = part_of(spaces.Box(0, 255, shape, np.uint8))
     assert (part.is_image, part.planes_first) == (is_image, planes_first)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("seen", "planes_first"), [("view", True), ("frame", False)])
+def test_views_of_this_package_have_their_channels_first_and_frames_of_cameras_last(seen, planes_first):
+    (part,) = make_parts(make("furnlift-v0", num_worlds=1, observations=(seen,)))
+    assert (part.is_image, part.planes_first) == (True, planes_first)
 
 
 def test_numbers_without_a_divisor_stay_up_to_ten_and_grow_with_their_logarithm_beyond():
