@@ -153,10 +153,12 @@ class LoadedPolicy:
         """Within it, `last_output` holds attention maps of networks that have attention."""
         network: Any = self.policy.network
         network.shows_attention = True
+        self._texts.forget()  # encodings hold attention maps only if these are shown
         try:
             yield
         finally:
             network.shows_attention = False
+            self._texts.forget()
 
     def _forward(self, obs: Arrays, first: np.ndarray) -> TeamOutput:
         """The policy's output for observations with T = 1, with their texts."""

@@ -1,9 +1,11 @@
 """Videos of EMMA: the manual with what each sprite looks at, for teams that read one."""
 
+import contextlib
 import re
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from rl_envs.messenger.symbols import ENTITIES
@@ -55,3 +57,16 @@ def test_attention_is_averaged_over_who_looks_and_whom_a_sentence_tells_of():
 def test_attention_is_a_picture(tmp_path):
     with Image.open(draw_attention(untrained("emma"), tmp_path / "plots/attention.png")) as picture:
         assert min(picture.size) > 300
+
+
+@pytest.mark.long
+def test_attention_that_is_first_shown_amid_an_episode_is_that_of_all_sentences():
+    policy = untrained("emma")
+    with contextlib.closing(policy.make_world(4)) as world:
+        obs = world.reset(SEED)
+        policy.reset(SEED, world.texts)
+        policy.act({name: np.repeat(value[:1], 4, 0) for name, value in obs.items()})
+        with policy.showing_attention():
+            policy.act(obs)
+    words = policy.last_output.extras["attention/key_words"]
+    torch.testing.assert_close(words.sum(-1), torch.ones(words.shape[:-1]))
