@@ -5,11 +5,14 @@ import dataclasses
 import pytest
 import torch
 
-from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS
+from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, PROBABILITY
+from rl_models.teams.parts_team import divided_parts_team
 from rl_models.training.loop import Learner
+from tests.rl_models.text.small import save_bert
 from tests.rl_models.training.small import ratio_error
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
+from tune_experiments.teams.observations import make_parts
 from tune_experiments.teams.trials import build_policy, play
 from tune_experiments.teams.worlds import make_world
 from tune_experiments.train import EXPERIMENT, SMOKE
@@ -72,6 +75,28 @@ def test_offsets_are_to_the_agent_and_to_the_nearest_other_one():
     offsets = policy(seen, {}, torch.ones(3, 1, dtype=torch.bool)).extras[OFFSETS]
     rows = (seen["entity_positions"][..., None, :] - seen["agent_positions"][..., None, :, :]) / torch.tensor([3.0, 4])
     torch.testing.assert_close(offsets, rows.flip(-1))
+
+
+def test_a_division_does_not_depend_on_the_unit_of_numbers():
+    config, divided = config_of(*GAMES["numbers"]), []
+    world = make_world(config)
+    for unit in (1.0, 1000.0):
+        parts = [
+            dataclasses.replace(part, scale=unit) if part.key == "entities" else part for part in make_parts(world)
+        ]
+        team = divided_parts_team(config.network, parts, world.entity_spec, world.num_agents, world.action_spec)
+        seen = {key: torch.from_numpy(value)[:, None] for key, value in world.reset(0).items()}
+        seen["entities"] = unit * seen["entities"]
+        divided.append(team(seen, {}, torch.ones(len(seen["entities"]), 1, dtype=torch.bool)).extras[PROBABILITY])
+    torch.testing.assert_close(*divided)
+
+
+def test_names_are_divided_that_a_frozen_encoder_reads(tmp_path):
+    save_bert(tmp_path, positions=64)
+    config = config_of(*GAMES["names in cells"])
+    config = dataclasses.replace(config, network=dataclasses.replace(config.network, text_encoder=str(tmp_path)))
+    policy, seen = seen_by(config)
+    assert policy(seen, {}, torch.ones(3, 1, dtype=torch.bool)).extras[MASK].any()
 
 
 def test_nobody_divides_with_an_agent_that_has_left():
