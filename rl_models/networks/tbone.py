@@ -82,7 +82,8 @@ class TalkingAgents(nn.Module):
         belief, _ = yield from self.talk.forward_agent(belief, agent, needs_messages=False, alive=here)
         belief, messages = yield from self.reply.forward_agent(belief, agent, needs_messages, here)
         state = {"belief": belief, "memory": memory}
-        return Features(belief[:, None], state, messages[:, None], legal=legal_actions(obs))
+        features = present_only(belief[:, None], obs)
+        return Features(features, state, messages[:, None], legal=legal_actions(obs))
 
     def _encoded(self, obs: dict[str, Tensor]) -> Tensor:
         """Encoded observations, [B, T, N, features] float32."""

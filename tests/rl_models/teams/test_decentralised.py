@@ -5,10 +5,12 @@ import torch
 
 from rl_models.distributions.factored_mixture import ActionParts
 from rl_models.heads.factored_heads import FactoredHead
-from rl_models.networks.network_config import TboneConfig
+from rl_models.networks.network_config import PartsConfig, TboneConfig
+from rl_models.networks.parts import Part
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import constant_team
 from rl_models.teams.decentralised import AgentPolicy, message_sizes
+from rl_models.teams.parts_team import parts_team
 from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
 from tests.rl_models.training.small import rooms
 
@@ -132,6 +134,16 @@ class Central(torch.nn.Module):
     """One network for all agents: it has no part that an agent could run alone."""
 
     num_agents = 2
+
+
+def test_an_agent_that_has_left_has_the_same_policy_apart_as_in_its_team():
+    policy = parts_team(PartsConfig(hidden_sizes=(8,)), [Part("seen", (3,))], 2, 5, "sync", 3, ("alive",))
+    seen, alive = torch.randn(3, 2, 3), torch.tensor([[True, True], [True, False], [False, True]])
+    first = torch.ones(3, dtype=torch.bool)
+    whole = policy({"seen": seen[:, None], "alive": alive[:, None]}, policy.initial_state(3), first[:, None]).policy
+    apart = [{"seen": seen[:, agent], "alive": alive[:, agent]} for agent in range(2)]
+    shares, _ = in_lockstep([AgentPolicy(policy, agent).forward(obs, first) for agent, obs in enumerate(apart)])
+    torch.testing.assert_close(torch.cat([share.log_marginals for share in shares], 2), whole.log_marginals)
 
 
 def test_a_team_that_must_act_in_one_process_says_why():
