@@ -118,7 +118,7 @@ class PartsConfig:
     """Network by name: auto, what fits the observation; mlp, cnn, lstm, or a reader of texts, film2, emma, matching or
     words (`concord methods` lists their requirements)."""
     hidden_sizes: tuple[PositiveInt, ...] = (64, 64)
-    """Widths of the dense layers after the encoder."""
+    """Widths of the dense layers after the encoder; qmix and vdn have one, of the last width."""
     channels: tuple[PositiveInt, ...] = (16, 32)
     """Number of channels of each convolution over an image."""
     image_features: PositiveInt = 64
