@@ -9,6 +9,8 @@ from gymnasium import spaces
 
 from rl_envs import make
 from rl_envs.wrappers import from_pettingzoo
+from rl_models.networks.network_config import PartsConfig
+from rl_models.networks.network_needs import fitted
 from rl_models.networks.parts import Scaling
 from tests.rl_envs.wrappers.odd_games import Signal
 from tune_experiments.experiment.finding import find_experiment
@@ -62,6 +64,14 @@ def test_an_entry_has_a_divisor_of_its_own_and_none_where_its_bound_says_little(
 def test_frames_with_their_channels_first_are_images_of_few_channels(shape, is_image, planes_first):
     part = part_of(spaces.Box(0, 255, shape, np.uint8))
     assert (part.is_image, part.planes_first) == (is_image, planes_first)
+
+
+@pytest.mark.parametrize("shape", [(3, 16, 16), (16, 16, 3)])
+def test_an_image_that_is_read_as_numbers_keeps_the_divisors_of_its_channels(shape):
+    most = np.array([1, 2, 255], np.float32).reshape(-1, 1, 1) if shape[0] == 3 else np.float32([1, 2, 255])
+    space = spaces.Box(0, np.broadcast_to(most, shape), dtype=np.float32)
+    _, (part,) = fitted(PartsConfig(name="mlp"), [part_of(space)])
+    np.testing.assert_array_equal(part.scale, space.high)
 
 
 @pytest.mark.long
