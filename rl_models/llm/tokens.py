@@ -88,11 +88,15 @@ class Tokens:
         if self._chat_template:
             turns = [{"role": "user", "content": text}]
             text = self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-        # A template writes the mark of a beginning itself.
-        ids: Ids = tuple(self._tokenizer(text, add_special_tokens=not self._chat_template)["input_ids"])
+        ids = self._continued(text, add_special_tokens=not self._chat_template)
         if not ids:
             raise LanguageModelError("a prompt has no token; the narrator must return text in every situation")
         return ids
+
+    def _continued(self, text: str, add_special_tokens: bool) -> Ids:
+        """Token ids of a text that goes on: some tokenizers mark its end too. A template writes its marks itself."""
+        ids: Ids = tuple(self._tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"])
+        return ids[:-1] if add_special_tokens and ids[-1:] == (self.end,) else ids
 
     def conversation(self, messages: Sequence[tuple[str, str]], is_continued: bool = True) -> Ids:
         """Token ids of a conversation of roles and texts, in the model's chat template if it has one.
@@ -100,7 +104,7 @@ class Tokens:
         Raises LanguageModelError where the template refuses the conversation.
         """
         if not self._tokenizer.chat_template:
-            return tuple(self._tokenizer("\n\n".join(text for _, text in messages))["input_ids"])
+            return self._continued("\n\n".join(text for _, text in messages), add_special_tokens=True)
         turns = [{"role": role, "content": text} for role, text in messages]
         try:
             text = self._tokenizer.apply_chat_template(turns, tokenize=False, continue_final_message=is_continued)
@@ -108,7 +112,7 @@ class Tokens:
             raise LanguageModelError(
                 f"the model's chat template refuses a planner's conversation ({first_line(error)}): name another model"
             ) from error
-        return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return self._continued(text, add_special_tokens=False)
 
     def _completion(self, text: str) -> Ids:
         """Token ids of a text that follows a prompt: after a space, or as the assistant's answer."""

@@ -6,13 +6,14 @@ import pickle
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from rl_models.llm.base_model import LanguageModelError, load_base_model
 from rl_models.llm.llm_config import LanguageModelSettings
 from rl_models.llm.messages import generate
 from rl_models.llm.small_model import train_tokenizer
-from rl_models.llm.tokens import load_tokenizer
+from rl_models.llm.tokens import Tokens, load_tokenizer
 from rl_models.teams.llm_team import adapted_model
 
 
@@ -48,6 +49,16 @@ def test_a_chat_template_makes_the_prompt_a_turn_and_the_phrase_its_answer(check
     assert (
         plain.text(plain.prompt("You should") + plain.completion("chop the onion"), 10) == "You should chop the onion"
     )
+
+
+def test_a_prompt_goes_on_although_the_tokenizer_ends_texts(checkpoint):
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+    wanted = tuple(tokenizer("You should")["input_ids"])
+    marks = [(mark, tokenizer.convert_tokens_to_ids(mark)) for mark in (tokenizer.bos_token, tokenizer.eos_token)]
+    both = TemplateProcessing(single=f"{marks[0][0]} $A {marks[1][0]}", special_tokens=marks)
+    tokenizer.backend_tokenizer.post_processor = both
+    tokens = Tokens(tokenizer, 99)
+    assert tokens.prompt("You should") == tokens.conversation([("user", "You should")]) == wanted
 
 
 def test_a_model_without_a_chat_template_is_refused_with_the_flag(checkpoint):
