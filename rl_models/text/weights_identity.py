@@ -29,10 +29,12 @@ def model_identity(name: str) -> dict[str, str | None]:
         folder = encoder_folder(name, may_download=False)
     except PretrainedError:
         return {"name": name, "revision": None, "weights_sha256": None}
-    hub = folder.name if folder.parent.name == "snapshots" else None
     hashes = [model_file_sha256(file) for file in sorted(folder.glob("*.safetensors"))]
     whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest() if hashes else None
-    return {"name": name, "revision": read_card(folder).get("revision", hub), "weights_sha256": whole}
+    hub, card = folder.name if folder.parent.name == "snapshots" else None, read_card(folder)
+    # A copy of a fetched model keeps its card when it is trained further.
+    revision = card.get("revision", hub) if card.get("weights_sha256") == whole else hub
+    return {"name": name, "revision": revision, "weights_sha256": whole}
 
 
 def check_identities(config: Any, known: Sequence[Mapping[str, str | None]]) -> None:

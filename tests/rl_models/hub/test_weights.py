@@ -8,6 +8,7 @@ from rl_models.file_digest import file_sha256
 from rl_models.hub.catalog import CATALOG, FOLDER_VARIABLE
 from rl_models.hub.fetch import WEIGHTS, fetch
 from rl_models.hub.weights import model_file_sha256
+from rl_models.text.weights_identity import model_identity
 from tests.rl_models.hub.tiny_gguf import gguf_model
 
 DIGEST = hashlib.sha256(b"something else").hexdigest()
@@ -35,6 +36,7 @@ def test_a_card_is_trusted_in_the_folder_of_the_catalog_alone(tmp_path, monkeypa
     before = file_sha256(copied / WEIGHTS)
     (copied / WEIGHTS).write_bytes(b"trained further")
     assert model_file_sha256(copied / WEIGHTS) == file_sha256(copied / WEIGHTS) != before
+    assert model_identity(str(copied))["revision"] is None
     monkeypatch.setattr("rl_models.hub.weights.file_sha256", lambda file: pytest.fail(f"{file} was read"))
     assert model_file_sha256(copied.rename(fetched) / WEIGHTS) == before
 
