@@ -63,7 +63,8 @@ class Retest:
     @property
     def changes(self) -> dict[str, Any]:
         """Changed fields of the run's configuration."""
-        changed: dict[str, Any] = {} if self.planner == "as_trained" else {"planner": self.planner, "model": self.model}
+        named = {"planner": self.planner, "model": self.model, "replay": ""}
+        changed: dict[str, Any] = {} if self.planner == "as_trained" else named
         return changed | ({"test_episodes": self.episodes} if self.episodes else {})
 
 

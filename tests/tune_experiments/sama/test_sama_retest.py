@@ -13,7 +13,7 @@ from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.trial import Trial
 from tune_experiments.sama.planned_experiment import BY_RULE
 from tune_experiments.sama_overcooked import SMOKE
-from tune_experiments.sama_retest import main
+from tune_experiments.sama_retest import main, read_command
 
 CONFIG = dataclasses.replace(
     SMOKE,
@@ -101,6 +101,14 @@ def test_tests_of_another_kind_do_not_enter_a_folder(run, again, words, change, 
     assert main([str(run), *words, "--out", str(again)]) == EXIT_CODE
     assert f"({change}" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in again.glob("*.*")} == before
+
+
+@pytest.mark.parametrize("planner", ["openai", "scored", "noisy"])
+def test_the_planner_that_a_test_names_answers_in_the_place_of_the_runs_record(planner, tmp_path):
+    words = [str(tmp_path), "--planner", planner, "--model.name", "m"]
+    trained = dataclasses.replace(CONFIG, replay=str(tmp_path))
+    config = dataclasses.replace(trained, **read_command(words).changes)
+    assert (config.planner, config.replay) == (planner, "")
 
 
 def test_the_present_folder_is_a_run_like_any_other(run, monkeypatch, capsys):
