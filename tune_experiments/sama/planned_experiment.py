@@ -55,16 +55,18 @@ def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -
 
 
 def planner_note(lines: Sequence[Result], by_hand: str, ruled: Sequence[str], unit: str) -> str:
-    """Sentence on the planner of tests and its questions; the `ruled` methods or conditions always use rules."""
+    """Sentence on the planner of tests and its questions; the `ruled` methods or conditions may use rules alone."""
     asked = [line.value for line in lines if line.metric == QUESTIONS]
     by_rule = [line for line in lines if line.metric == BY_RULE]
     if not asked or not by_rule:
         return ""
     questions = f"{min(asked):.0f} to {max(asked):.0f} questions {unit}."
-    shares = [100 * line.value for line in by_rule if not any(name in line.method for name in ruled)]
-    if min(line.value for line in by_rule) == 1.0 and all(line.metric != MODEL_COSTS[0] for line in lines):
+    with_model = {line.method for line in lines if line.metric == MODEL_COSTS[0]}
+    shares = [100 * line.value for line in by_rule if line.method in with_model]
+    if not shares:
         return f"{by_hand} {questions}"
-    others = ", ".join(f"`{name}`" for name in ruled if any(name in line.method for line in lines))
+    without = [line.method for line in by_rule if line.method not in with_model]
+    others = ", ".join(f"`{name}`" for name in ruled if any(name in method for method in without))
     return (
         f"Planner: a language model, except in {others or 'no method'}; rules written by hand answered "
         f"{min(shares):.1f} to {max(shares):.1f} % of the questions. {questions}"

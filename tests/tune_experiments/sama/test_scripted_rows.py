@@ -63,6 +63,18 @@ def test_a_model_that_was_asked_is_named_also_where_rules_answered_every_questio
     assert planner_note(lines, "BY HAND.", (), "a game").startswith("BY HAND.") == (not costs)
 
 
+def test_tests_by_rules_alone_are_named_and_leave_the_share_of_the_others_as_it_is():
+    measured = {"random commands 0.5": (0.25, 9.0), "weak planner": (1.0, None)}
+    lines = [
+        Result("E", "T", method, "W", "test", 0, name, value)
+        for method, (share, calls) in measured.items()
+        for name, value in ((QUESTIONS, 11.0), (BY_RULE, share), (MODEL_COSTS[0], calls))
+        if value is not None
+    ]
+    note = planner_note(lines, "", ("random commands", "weak planner"), "a game")
+    assert "25.0 to 25.0 %" in note and "random commands" not in note and "`weak planner`" in note
+
+
 def test_chefs_by_script_have_no_choices_to_show():
     loaded = type("Loaded", (), {"method": "scripted-cramped_room"})
     with pytest.raises(UserError, match="render"):
