@@ -41,14 +41,12 @@ class ScoredBackend:
 
     def prepare(self, requests: Sequence[ChatRequest]) -> None:
         """Score all of these in one batch; the scorer caches the result."""
-        self._scorer([_question(request) for request in requests if len(request.choices) > 1])
+        self._scorer([_question(request) for request in requests if request.stage == SUBGOAL.name])
 
     def complete(self, request: ChatRequest) -> Outcome:
         """Answer one request, the same way each time."""
         if request.stage != SUBGOAL.name:
             return OfflineBackend().complete(request)
-        if len(request.choices) == 1:
-            return ChatReply(ScoredReply(subgoal=request.choices[0]).model_dump_json())
         (found,) = self._scorer([_question(request)])
         scores = dict(zip(request.choices, found.scores, strict=True))
         best = max(scores, key=scores.__getitem__)
@@ -72,14 +70,18 @@ class ScoredPlanner(Planner):
     def plan(
         self, states: Sequence[str], goals: Sequence[str | None] | None = None, memories: Sequence[Memory] | None = None
     ) -> list[Plan]:
-        """See `Planner.plan`; a goal that is not given stays empty."""
+        """See `Planner.plan`; a goal that is not given stays empty, and the only possible sub-goal is not asked for."""
         goals = goals or [None] * len(states)
         memories = memories or [Memory() for _ in states]
         given: list[SubgoalTexts] = [() for _ in states]
         for _ in self.domain.agents:
-            calls = [self._subgoal_call(*one) for one in zip(states, goals, memories, given, strict=True)]
-            answers = self.caller.call(SUBGOAL, calls)
-            given = [(*before, answer.value) for before, answer in zip(given, answers, strict=True)]
+            options = [self._options(*one) for one in zip(states, given, memories, strict=True)]
+            asked = zip(states, goals, memories, given, options, strict=True)
+            answers = iter(self.caller.call(SUBGOAL, [self._subgoal_call(*one) for one in asked if len(one[-1]) > 1]))
+            given = [
+                (*before, next(answers).value if len(some) > 1 else some[0])
+                for before, some in zip(given, options, strict=True)
+            ]
         order = tuple(range(len(self.domain.agents)))
         return [
             Plan(state, goal or "", texts, order, texts)
@@ -95,11 +97,10 @@ class ScoredPlanner(Planner):
         )
 
     def _subgoal_call(
-        self, state: str, goal: str | None, memory: Memory, given: SubgoalTexts
+        self, state: str, goal: str | None, memory: Memory, given: SubgoalTexts, options: SubgoalTexts
     ) -> Call[ScoredReply, str]:
         domain, number = self.domain, len(given)
         agent = domain.agents[number]
-        options = self._options(state, given, memory)
         told = " ".join(f"{name} should {text}." for name, text in zip(domain.agents, given, strict=False))
         return Call(
             values={

@@ -137,10 +137,10 @@ def make_planner(
     caller = _caller(config, domain, seed, transcript)
     _prepare_manual(config, caller, domain, trial_folder)
     manual = read_manual(config, task, trial_folder)
+    if config.planner == "scored":  # its prompts name no objects
+        return ScoredPlanner(caller, domain, Briefing(manual, (), config.shots))
     objects = extract_objects(caller, domain, manual) if config.extracts_objects else ()
     briefing = Briefing(manual, objects, config.shots)
-    if config.planner == "scored":
-        return ScoredPlanner(caller, domain, briefing)
     translate = Translator(caller, domain, manual, game_code(domain.source)) if config.translates_states else None
     return Planner(caller, domain, briefing, translate)
 

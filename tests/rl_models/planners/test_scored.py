@@ -52,6 +52,13 @@ def test_all_worlds_are_scored_together():
     assert found.caller.counts == {"asked": 10, "answered": 10, "prompt_tokens": 1000}
 
 
+def test_what_an_agent_can_only_begin_is_not_asked_for(monkeypatch):
+    monkeypatch.setattr(PostOffice, "possible_subgoals", lambda self, state, agent, given: self.subgoals[: 1 + agent])
+    found = planner(LongestFirst())
+    (plan,) = found.plan([STATE])
+    assert plan.commands[0] == DOMAIN.subgoals[0] and found.caller.counts["asked"] == 1
+
+
 def test_a_plan_that_failed_is_told_and_not_made_again():
     scorer, memory = LongestFirst(), Memory()
     found = planner(scorer)
