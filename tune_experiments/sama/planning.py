@@ -243,8 +243,16 @@ def _local_caller(config: PlannerConfig, domain: Domain, seed: int, transcript: 
         otherwise = None if config.planner == "scored" else transport  # the fallback is the rules
         transport = Replay(Path(config.replay) / RECORD, otherwise)
     elif config.record:
-        transport = Recorded(Path(config.record) / RECORD, transport)
+        weights = _weights(config.model.name) if config.planner == "scored" else ""
+        transport = Recorded(Path(config.record) / RECORD, transport, weights)
     return Caller(ChatClient(transport, 1), name, transcript, prepare=prepare)
+
+
+def _weights(name: str) -> str:
+    """SHA-256 of a model's weights: a folder keeps its name when its model is trained further."""
+    from rl_models.text.weights_identity import model_identity  # torch is slow to import
+
+    return model_identity(name)["weights_sha256"] or ""
 
 
 @functools.cache

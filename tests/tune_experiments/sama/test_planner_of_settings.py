@@ -1,9 +1,11 @@
 """The planner that settings name: rules, scores of a model, a record of their answers, and a manual of its own."""
 
 import dataclasses
+import shutil
 from contextlib import closing
 
 import pytest
+from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from rl_models.errors import InputError
@@ -13,6 +15,7 @@ from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.rounds import RoundEnd
 from rl_models.text.weights_identity import pretrained_models
 from tune_experiments.results.rows import Result
+from tune_experiments.sama import planning
 from tune_experiments.sama.overcooked import trials
 from tune_experiments.sama.overcooked.domain import KitchenDomain
 from tune_experiments.sama.overcooked.tables import tables, training_results
@@ -103,6 +106,19 @@ def test_a_record_of_scores_is_replayed_without_the_model(scored, tmp_path, monk
     replayed = make_planning_loop(dataclasses.replace(scored, replay=str(tmp_path)), LAYOUT, 0)
     assert [plan.commands for plan in replayed.begin(STATES).values()] == recorded
     assert not replayed.question_counts["fallback"]
+
+
+def test_scores_of_other_weights_are_not_taken_from_a_record(scored, tmp_path):
+    shutil.copytree(scored.model.name, tmp_path / "model")
+    config = dataclasses.replace(scored, model=ModelSettings(name=str(tmp_path / "model")), record=str(tmp_path))
+    make_planning_loop(config, LAYOUT, 0).begin({0: STATES[0]})
+    weights = tmp_path / "model/model.safetensors"
+    save_file({name: weight + 1 for name, weight in load_file(weights).items()}, weights, {"format": "pt"})
+    planning.scorer.cache_clear()
+    with pytest.warns(UserWarning, match="not reused"):
+        loop = make_planning_loop(config, LAYOUT, 0)
+    loop.begin({0: STATES[0]})
+    assert not loop.question_counts["recorded"]
 
 
 def test_a_loaded_team_is_scored_for_as_in_its_run_and_records_nothing(scored, tmp_path):
