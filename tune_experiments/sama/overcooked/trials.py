@@ -95,11 +95,13 @@ def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
 
 
 def _designed(planner: Planner, layout: str, seed: int, pairs: Sequence[Pair]) -> list[DesignedReward]:
-    """Model-written tests of the planned sub-goals, without duplicates."""
+    """Tests of the planned sub-goals: a model's, and the built-in ones of those that it calls duplicates of others."""
     domain, play = get_domain(layout), random_play(layout, seed)
     designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code(domain.source))
-    planned = deduplicate_subgoals(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
-    return designer.design(planned)
+    planned = dict.fromkeys(text for _, commands in pairs for text in commands)
+    kept = deduplicate_subgoals(planner.caller, planner.domain, list(planned))
+    unwritten = [DesignedReward(text, "builtin", fell_back=True) for text in planned if text not in kept]
+    return [*designer.design(kept), *unwritten]
 
 
 def random_play(layout: str, seed: int) -> Transitions:
