@@ -75,7 +75,8 @@ class PlannerConfig(ExperimentConfig):
     """Maximum number of retries after a failed round, from 0 to 3, each after a reflection."""
     after_failure: Literal["reflect", "retry"] = "reflect"
     """Preparation of a retry: reflect, the planner reflects and remembers; retry, the control of reflection, a
-    planner with another seed and an empty memory plans again."""
+    planner with another seed and an empty memory plans again; offline and scored read no seed, so they repeat the
+    failed plan."""
     random_share: UnitInterval = 0.0
     """Share of the commands, from 0 to 1, that are replaced by random ones in the test."""
     random_from: RandomFrom = "all"
@@ -121,7 +122,9 @@ class PlannerConfig(ExperimentConfig):
         found: Unread = dict.fromkeys(("model.chat.model", "model.chat.record"), "give --model.name or --model.folder")
         if self.planner in RULES:
             found["model"] = "choose a --planner with a language model, or leave it out"
-        if self.planner != "scored":
+        if self.planner == "scored":
+            found["extracts_objects"] = "choose a --planner that writes, or leave it out"
+        else:
             found["model.normalisation"] = "choose --planner scored, or leave it out"
         if self.planner != "noisy":
             found["noise"] = "choose --planner noisy, or leave it out"

@@ -54,6 +54,7 @@ UNREAD = [
     ("red_minirts", {"learner__schedule_optimiser_steps": 9}, "--learner.schedule-optimiser-steps"),
     ("sama_frozen_lake", {"goals": "deps"}, "--goals", "--planner"),
     ("sama_frozen_lake", {"network__name": "lstm"}, "--network.name", "--network.hidden-sizes"),
+    ("sama_minirts", {"planner": "scored", "model__name": "m", "extracts_objects": False}, "objects", "writes"),
     ("sama_minirts", {"budget_env_steps": 9}, "--budget-env-steps"),
     ("verco_salad", {"team__messages__heard": "silence"}, "--team.messages.heard", "twosome"),
     ("verco_salad", {"replay": "/nowhere"}, "--replay", "--teacher endpoint"),
