@@ -4,8 +4,8 @@
     DIR.work/items/NAME/run/         run folder of an item, beside output.txt (output of its process) and
     DIR.work/items/NAME/record.json  (what the run folder does not hold)
 
-The archive holds logs and tables, and checkpoints in pieces: the newest complete one of an unfinished trial, and what
-it needs of the others, mostly weights. Parts are written atomically before those of the previous archive are deleted,
+The archive holds logs and tables, and checkpoints: the newest complete one of an unfinished trial, and what it needs of
+the others, mostly weights. Parts are written atomically before those of the previous archive are deleted,
 so a kill leaves one or two complete archives. A work folder from which the archive in DIR was made is kept, because it
 may be ahead; any other is replaced by the archive's contents.
 """
@@ -17,13 +17,14 @@ import re
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.gpu_queue import checkpoint_pieces
 from rl_models.file_lock import hold_lock
 from rl_models.training.checkpoint import (
     CheckpointError,
+    check_complete,
     get_checkpoint_path,
     load_checkpoint,
     load_state,
@@ -34,16 +35,19 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.files import write_atomically
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
+from tune_experiments.run.request import get_checkpoint_step
 from tune_experiments.run.trial import CHECKPOINTS
 
 __all__ = ["MAX_FILES", "Store", "open_store"]
 
 MAX_FILES = 8
 """Largest number of files in DIR."""
+MAX_PART_BYTES = 14 * 2**20
+"""Largest size of a file in DIR."""
 _PART = re.compile(r"queue_(\d{6})\.part_(\d+)_of_(\d+)")
-_ITEMS, _PIECES, _PACKED, _LOCK, _HIDDEN = "items", "pieces", "packed", ".lock", ".unfinished_"
+_ITEMS, _PACKED, _LOCK, _HIDDEN = "items", "packed", ".lock", ".unfinished_"
 _NOT_PACKED = (CHECKPOINTS, "videos")
-"""Folders that are left out: checkpoints are packed in pieces, videos can be made again."""
+"""Folders that are left out: of checkpoints only what is needed is packed, videos can be made again."""
 _EVENTS = "events.out.tfevents"
 """Prefix of TensorBoard's files, which are made again from metrics.jsonl."""
 
@@ -77,7 +81,7 @@ class Store:
             CheckpointError: an item could not be packed, as where its trial has just deleted a checkpoint; the archive
                 has all others, and of that item what the archive before had.
         """
-        (content, failed), size, room = self._archive(), checkpoint_pieces.MAX_PIECE_BYTES, self.room
+        (content, failed), size, room = self._archive(), MAX_PART_BYTES, self.room
         parts = [content[begin : begin + size] for begin in range(0, len(content), size)]
         if len(parts) > room:
             raise UserError(
@@ -106,7 +110,7 @@ class Store:
                 except Exception as error:  # whatever it is, the other items travel
                     members, failed[folder.name] = self._packed_before(folder.name), error
                 for name, content in members.items():
-                    archive.writestr(name, content, zipfile.ZIP_STORED if name.startswith(_PIECES) else None)
+                    archive.writestr(name, content)
         return buffer.getvalue(), failed
 
     def _members(self, folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -115,8 +119,8 @@ class Store:
         # Checkpoints come before logs: a running trial repeats newer rows, but could not restore missing ones.
         going_on = {trial for trial in trials if not (trial / TEST_RESULTS_FILE).exists()}
         for trial in trials:
-            for name, piece in _pack_checkpoints(trial, trial in going_on):
-                yield f"{_PIECES}/{trial.relative_to(self.work)}/{name}", piece
+            for name, content in _needed_files(trial, trial in going_on):
+                yield f"{trial.relative_to(self.work)}/{CHECKPOINTS}/{name}", content
         for path in sorted(folder.rglob("*")):
             has_ended_since = path.name == TEST_RESULTS_FILE and path.parent in going_on
             if _is_archived(path.relative_to(self.work)) and not has_ended_since and path.is_file():
@@ -128,8 +132,8 @@ class Store:
         if (content := _joined(self.out)) is None:
             return {}
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            own = tuple(f"{folder}{_ITEMS}/{item}/" for folder in ("", f"{_PIECES}/"))
-            return {name: archive.read(name) for name in archive.namelist() if name.startswith(own)}
+            own = [name for name in archive.namelist() if name.startswith(f"{_ITEMS}/{item}/")]
+            return {name: archive.read(name) for name in own}
 
     def unpack(self) -> None:
         """Replace the work folder by the archive in DIR, unless that was made from it or there is none.
@@ -147,11 +151,8 @@ class Store:
         try:
             with tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=self.work) as hidden:
                 zipfile.ZipFile(io.BytesIO(content)).extractall(hidden)
-                for place in Path(hidden).glob(f"{_PIECES}/{_ITEMS}/*/run/trials/*/checkpoint_*/"):
-                    trial = Path(hidden) / place.parent.relative_to(Path(hidden) / _PIECES)
-                    checkpoint_pieces.unpack(place.iterdir(), trial / CHECKPOINTS)
                 (Path(hidden) / _ITEMS).rename(self.work / _ITEMS)
-        except (zipfile.BadZipFile, CheckpointError, FileNotFoundError) as error:
+        except (zipfile.BadZipFile, zlib.error, FileNotFoundError) as error:
             raise UserError(f"the parts in {self.out} are damaged ({error}): copy them again") from error
         write_atomically(packed, hashlib.sha256(content).hexdigest())
         print(f"continues from the files in {self.out}")
@@ -179,8 +180,8 @@ def open_store(out: Path) -> Iterator[Store]:
         yield store
 
 
-def _pack_checkpoints(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
-    """(CHECKPOINT/PIECE, bytes) of all checkpoints that a trial needs."""
+def _needed_files(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
+    """(CHECKPOINT/FILE, bytes) of all checkpoints that a trial needs."""
     newest = newest_complete_checkpoint(trial / CHECKPOINTS)
     needed = [] if newest is None else needed_checkpoints(load_state(newest))
     for checkpoint in {newest, *(get_checkpoint_path(trial / CHECKPOINTS, number) for number in needed)} - {None}:
@@ -193,8 +194,9 @@ def _pack_checkpoints(trial: Path, is_going_on: bool) -> Iterator[tuple[str, byt
                 left = {"weights", "optimizer"} if is_going_on and "curriculum" in loaded.state else {"weights"}
                 tensors = {group: values for group, values in loaded.tensors.items() if group in left}
                 source = save_checkpoint(Path(hidden), loaded.step, tensors, loaded.state)
-            for piece in checkpoint_pieces.pack(source, Path(hidden) / "pieces"):
-                yield f"{checkpoint.name}/{piece.name}", piece.read_bytes()
+            check_complete(source, get_checkpoint_step(source))
+            for file in source.iterdir():
+                yield f"{checkpoint.name}/{file.name}", file.read_bytes()
 
 
 def _is_archived(name: Path) -> bool:

@@ -13,7 +13,7 @@ import logging
 import re
 import shutil
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,19 +54,6 @@ def save_checkpoint(
     with text keys, also whole numbers of any size and non-finite floats. Raises CheckpointError for something that
     cannot be saved, a write error, or a step that has a checkpoint; earlier checkpoints are untouched.
     """
-    with new_checkpoint(folder, step) as hidden:
-        entries = dict(files.write_group(hidden, group, arrays) for group, arrays in tensors.items())
-        files.write_state(hidden, step, state, entries)
-    return get_checkpoint_path(Path(folder), step)
-
-
-@contextlib.contextmanager
-def new_checkpoint(folder: Path, step: int) -> Iterator[Path]:
-    """Hidden directory that is renamed to `folder/checkpoint_<step>` when the block ends without an error.
-
-    Raises CheckpointError for a negative step, one that has a checkpoint, or a write error; earlier checkpoints are
-    untouched.
-    """
     folder = Path(folder)
     if step < 0:
         raise CheckpointError(f"a checkpoint's step must be at least 0, not {step}")
@@ -74,7 +61,8 @@ def new_checkpoint(folder: Path, step: int) -> Iterator[Path]:
     hidden = folder / f"{_HIDDEN_PREFIX}{step:06d}_{uuid.uuid4().hex[:8]}"
     try:
         hidden.mkdir(parents=True)
-        yield hidden
+        entries = dict(files.write_group(hidden, group, arrays) for group, arrays in tensors.items())
+        files.write_state(hidden, step, state, entries)
         files.sync_directory(hidden)
         if final.exists():
             _make_room(final, step)
@@ -87,6 +75,7 @@ def new_checkpoint(folder: Path, step: int) -> Iterator[Path]:
         ) from error
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
+    return final
 
 
 def get_checkpoint_path(folder: Path, step: int) -> Path:

@@ -92,7 +92,7 @@ def test_an_item_that_cannot_be_packed_keeps_what_was_packed_of_it_and_the_other
 
 
 def test_what_is_packed_has_few_files_of_limited_size_and_replaces_what_was_before(tmp_path, monkeypatch):
-    monkeypatch.setattr(store.checkpoint_pieces, "MAX_PIECE_BYTES", 16_384)
+    monkeypatch.setattr(store, "MAX_PART_BYTES", 16_384)
     out = packed(tmp_path)
     first = {path.name for path in out.iterdir()}
     assert 1 < len(first) <= MAX_FILES
@@ -106,7 +106,7 @@ def test_what_is_packed_has_few_files_of_limited_size_and_replaces_what_was_befo
 def test_more_than_fits_is_refused_and_leaves_what_was_packed(tmp_path, monkeypatch):
     out = packed(tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    monkeypatch.setattr(store.checkpoint_pieces, "MAX_PIECE_BYTES", 2_048)
+    monkeypatch.setattr(store, "MAX_PART_BYTES", 2_048)
     with pytest.raises(store.UserError, match=str(out)):
         packed(tmp_path)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
@@ -161,13 +161,13 @@ def test_a_trial_that_has_ended_travels_as_weights_and_one_that_ends_meanwhile_a
     tmp_path, monkeypatch
 ):
     trial = packed(tmp_path).with_name("out.work") / "items/item/run/trials/a-seed0"
-    results, pack = trial / "test_results.json", store.checkpoint_pieces.pack
+    results, check = trial / "test_results.json", store.check_complete
 
     def ending(*arguments):
         results.write_text('{"results": []}')
-        return pack(*arguments)
+        return check(*arguments)
 
-    monkeypatch.setattr(store.checkpoint_pieces, "pack", ending)
+    monkeypatch.setattr(store, "check_complete", ending)
     for groups, is_there in (({"weights", "optimizer"}, False), ({"weights"}, True)):
         with open_store(tmp_path / "out") as one:
             one.pack()
