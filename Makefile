@@ -103,7 +103,7 @@ bench: $(STAMP) ## measure, and write bench.jsonl (ONLY=furnmove for one part)
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
 
 cluster: $(STAMP) ## a smoke experiment on three nodes on this machine, one of which dies
-	$(BIN)/python -m cluster.testing.three_nodes
+	$(BIN)/python -m cluster.testing.fault_injection worker_node_killed
 
 drills: $(STAMP) ## fault injection: break what can break while a cluster trains, and report what was lost (ONLY=learner_killed for one)
 	$(BIN)/python -m cluster.testing.fault_injection $(ONLY)

@@ -11,7 +11,7 @@ from pathlib import Path
 from cluster.testing.fault_injection import faults
 from cluster.testing.fault_injection.faults import Finding, as_table
 from cluster.testing.local_cluster import ROOT, LocalCluster
-from cluster.testing.processes import marked
+from cluster.testing.processes import listeners, marked
 
 
 def main() -> int:
@@ -27,7 +27,8 @@ def main() -> int:
     findings: list[Finding] = []
     variables = {"CONCORD_FRAGMENT_SECONDS": str(faults.FRAGMENT_SECONDS), "PYTHONPATH": str(ROOT)}
     with LocalCluster(workers=2, cpus_per_worker=3, environment=variables) as cluster:
-        print(f"a head and {cluster.workers} worker nodes are up", flush=True)
+        addresses = sorted({address for address, _ in listeners(marked(cluster.name))})
+        print(f"a head and {cluster.workers} worker nodes are up, and listen on {', '.join(addresses)}", flush=True)
         for name in words.names or faults.FAULTS:
             begun = time.monotonic()
             findings.append(_run(name, cluster))
