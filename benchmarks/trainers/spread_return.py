@@ -4,7 +4,7 @@
     python -m benchmarks.trainers.spread_return measure concord --target R --out DIR --seeds 0 1 2
     python -m benchmarks.trainers.spread_return table --out DIR
 
-Every library trains its own PPO with shared weights, with the sizes of `spread_speed.py`. `tune` trains with each
+Every library trains its own PPO with shared weights, with the sizes of `trainers.py`. `tune` trains with each
 learning rate of one grid on seeds that `measure` refuses; `measure` takes the one that needed the least. From time to
 time all training stops and its clock with it: 500 episodes, the same for all libraries, are played with sampled actions
 in the bare environment. A trial ends at the first of two consecutive validations whose mean return (the sum over the
@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from mpe2 import simple_spread_v3
 
-from benchmarks.trainers.spread_speed import CYCLES, cpu_seconds
-from benchmarks.trainers.trainers import TRAINERS, Act
+from benchmarks.trainers.spread_speed import cpu_seconds
+from benchmarks.trainers.trainers import CYCLES, TRAINERS, Act
 
 EPISODES, AT_ONCE, FIRST_SEED = 500, 50, 50_000
 LEARNING_RATES = (3e-4, 1e-3)

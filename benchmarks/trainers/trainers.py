@@ -1,38 +1,31 @@
 """PPO of four libraries on simple_spread behind one function: train, and tell after each update how to act.
 
-Sizes are those of `spread_speed.py`: two layers of 64, 800 env steps and 8 epochs an update, minibatches of a quarter,
-shared weights, no discount but 0.99. The rest is each library's default. RLlib comes with Concord. The others live in
-environments of their own: `pip install stable-baselines3 supersuit mpe2` and
-`pip install "pettingzoo==1.25.0" benchmarl mpe2`. Each entry of `TRAINERS` imports its library, and returns the
-function that trains.
+All have two layers of 64, 800 env steps and 8 epochs an update, minibatches of a quarter, shared weights and a discount
+of 0.99. The rest is each library's default. RLlib comes with Concord. The others live in environments of their own:
+`pip install stable-baselines3 supersuit mpe2` and `pip install "pettingzoo==1.25.0" benchmarl mpe2`. Each entry of
+`TRAINERS` imports its library, and returns the function that trains.
 """
 
-from collections.abc import Callable
+import contextlib
+import importlib
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from mpe2 import simple_spread_v3
 
-from benchmarks.trainers.spread_speed import (
-    AGENTS,
-    BATCH,
-    COPIES,
-    CYCLES,
-    EPOCHS,
-    HIDDEN,
-    MINIBATCHES,
-    benchmarl_ippo,
-    import_rllib,
-    rllib_ppo,
-    supersuit_envs,
-)
-
+COPIES, CYCLES, AGENTS = 32, 25, 3
+BATCH, EPOCHS, MINIBATCHES, HIDDEN = COPIES * CYCLES, 8, 4, (64, 64)
+GAMMA = 0.99
 Act = Callable[[np.ndarray], np.ndarray]
 """Observations [K, N, F] float32 -> sampled actions [K, N] int."""
 Watch = Callable[[int, Act], None]
 """Called after each update with the env steps so far; it raises where training should end."""
 Train = Callable[[float, int, int, Watch], None]
 """Learning rate, seed, largest number of env steps, watch."""
-GAMMA = 0.99
 
 
 def concord() -> Train:
@@ -81,10 +74,13 @@ def rllib() -> Train:
     """RLlib's stock PPO with its own wrapper of PettingZoo."""
     import torch
 
-    import_rllib()
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # before Ray is imported, which reads it
+    for module in ("algorithms.ppo", "env.wrappers.pettingzoo_env"):
+        importlib.import_module(f"ray.rllib.{module}")
 
     def train(learning_rate: float, seed: int, limit: int, watch: Watch) -> None:
-        with rllib_ppo(seed, lr=learning_rate, gamma=GAMMA) as algorithm:
+        with _rllib_ppo(learning_rate, seed) as algorithm:
 
             @torch.inference_mode()
             def act(observations: np.ndarray) -> np.ndarray:
@@ -97,6 +93,36 @@ def rllib() -> Train:
                 watch(update * BATCH, act)
 
     return train
+
+
+@contextlib.contextmanager
+def _rllib_ppo(learning_rate: float, seed: int) -> Iterator[Any]:
+    """RLlib's stock PPO with its PettingZoo wrapper, in its own cluster."""
+    import ray
+    from ray.rllib.algorithms.ppo import PPOConfig
+    from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+    from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
+    from ray.tune.registry import register_env
+
+    register_env("spread", lambda _: ParallelPettingZooEnv(simple_spread_v3.parallel_env(max_cycles=CYCLES)))
+    where: dict[str, Any] = {"_node_ip_address": "127.0.0.1", "_temp_dir": tempfile.mkdtemp()}
+    ray.init(include_dashboard=False, log_to_driver=False, num_cpus=1, **where)
+    config = (
+        PPOConfig()
+        .environment("spread")
+        .env_runners(num_env_runners=0, num_envs_per_env_runner=COPIES)
+        .multi_agent(policies={"shared"}, policy_mapping_fn=lambda *_, **__: "shared")
+        .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=list(HIDDEN)))
+        .training(train_batch_size_per_learner=BATCH, minibatch_size=BATCH * AGENTS // MINIBATCHES)
+        .training(num_epochs=EPOCHS, lr=learning_rate, gamma=GAMMA)
+        .debugging(seed=seed, log_level="ERROR")
+    )
+    algorithm = config.build_algo()
+    try:
+        yield algorithm
+    finally:
+        algorithm.stop()
+        ray.shutdown()
 
 
 def benchmarl() -> Train:
@@ -130,9 +156,37 @@ def benchmarl() -> Train:
 
     def train(learning_rate: float, seed: int, limit: int, watch: Watch) -> None:
         torch.set_num_threads(1)
-        benchmarl_ippo(limit, seed, [Watching(watch)], lr=learning_rate, gamma=GAMMA).run()
+        _benchmarl_ippo(learning_rate, seed, limit, Watching(watch)).run()
 
     return train
+
+
+def _benchmarl_ippo(learning_rate: float, seed: int, limit: int, callback: Any) -> Any:
+    """BenchMARL's IPPO, with discrete actions and short episodes as in the others."""
+    from benchmarl.algorithms import IppoConfig
+    from benchmarl.environments import PettingZooTask
+    from benchmarl.experiment import Experiment, ExperimentConfig
+    from benchmarl.models.mlp import MlpConfig
+
+    config = ExperimentConfig.get_from_yaml()
+    config.loggers, config.evaluation, config.render = [], False, False
+    config.save_folder, config.max_n_frames = tempfile.mkdtemp(), limit
+    config.on_policy_collected_frames_per_batch, config.on_policy_n_envs_per_worker = BATCH, COPIES
+    config.on_policy_n_minibatch_iters, config.on_policy_minibatch_size = EPOCHS, BATCH // MINIBATCHES
+    config.prefer_continuous_actions, config.lr, config.gamma = False, learning_rate, GAMMA
+    model = MlpConfig.get_from_yaml()
+    model.num_cells = list(HIDDEN)
+    task = PettingZooTask.SIMPLE_SPREAD.get_from_yaml()
+    task.config["max_cycles"] = CYCLES
+    return Experiment(
+        task=task,
+        algorithm_config=IppoConfig.get_from_yaml(),
+        model_config=model,
+        critic_model_config=model,
+        seed=seed,
+        config=config,
+        callbacks=[callback],
+    )
 
 
 def sb3() -> Train:
@@ -174,6 +228,14 @@ def sb3() -> Train:
         model.learn(limit * AGENTS, callback=Watching(watch))
 
     return train
+
+
+def supersuit_envs() -> Any:
+    """SuperSuit's vector environment for Stable-Baselines3, an environment an agent."""
+    import supersuit
+
+    envs = supersuit.pettingzoo_env_to_vec_env_v1(simple_spread_v3.parallel_env())
+    return supersuit.concat_vec_envs_v1(envs, COPIES, num_cpus=0, base_class="stable_baselines3")
 
 
 TRAINERS: dict[str, Callable[[], Train]] = {"concord": concord, "rllib": rllib, "benchmarl": benchmarl, "sb3": sb3}
