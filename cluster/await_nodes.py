@@ -12,8 +12,7 @@ SECONDS = 300.0
 def main() -> int:
     """Poll until the cluster has all its nodes.
 
-    Raises:
-        UserError: a node is still missing after `SECONDS`.
+    Raises UserError where a node is still missing after `SECONDS`.
     """
     if len(sys.argv) != 2 or not sys.argv[1].isdigit():
         raise UserError("write python -m cluster.await_nodes NUMBER")

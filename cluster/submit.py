@@ -105,8 +105,7 @@ def _command(words: argparse.Namespace, rest: Sequence[str]) -> int:
 def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None) -> tuple[list[str], str, Any]:
     """The experiment's flags with a persistent `--out`, that `--out`, and the configuration.
 
-    Raises:
-        UserError: the experiment refuses the flags, one holds a secret, or no lasting folder is named.
+    Raises UserError where the experiment refuses the flags, one holds a secret, or no lasting folder is named.
     """
     config, options = parse(experiment.presets, rest, experiment.caption, experiment.seeds)
     check_for_secrets(config)  # the job's list shows the flags

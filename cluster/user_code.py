@@ -35,8 +35,7 @@ class UserCode(NamedTuple):
 def user_code(modules: Iterable[str]) -> UserCode:
     """The code of these modules, which are imported; other texts are ignored.
 
-    Raises:
-        UserError: a module cannot be imported here, so it would fail on the node.
+    Raises UserError where a module cannot be imported here, so it would fail on the node.
     """
     waiting = [module for module in modules if _MODULE.fullmatch(module)]
     for module in waiting:

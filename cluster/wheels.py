@@ -30,8 +30,7 @@ PYTHON, PLATFORMS = "3.12", ("manylinux_2_28_x86_64", "manylinux2014_x86_64")
 def list_wheels(wanted: Iterable[str] = WANTED) -> list[str]:
     """Wheels to fetch, `name==version` each, in alphabetical order: of `wanted` packages, without those of `PRESENT`.
 
-    Raises:
-        UserError: constraints.txt does not pin one of them.
+    Raises UserError where constraints.txt does not pin one of them.
     """
     pinned = {_plain(name): f"{name}=={version}" for name, version in pinned_packages().items()}
     found, left = set[str](), [_plain(name) for name in wanted]

@@ -85,8 +85,7 @@ def unknown_argument(kind: type[World], arguments: Iterable[str]) -> tuple[str, 
 def world_class(entry_point: str) -> type[World]:
     """Class of an entry point `package.module:Class`, whose module is imported.
 
-    Raises:
-        ValueError: there is none, or it is not a world's.
+    Raises ValueError where there is none, or it is not a world's.
     """
     named = ENTRY_POINT.fullmatch(entry_point)
     if named is None:

@@ -127,8 +127,7 @@ Item: TypeAlias = ScriptItem | CommandItem
 def read_queue(path: Path) -> list[Item]:
     """Items of a queue file, in order.
 
-    Raises:
-        UserError: no such file, no TOML, an unknown, missing or wrong key, or a name that occurs twice.
+    Raises UserError for a missing file, one that is not TOML, a wrong or missing key, or a name that occurs twice.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))

@@ -102,8 +102,7 @@ class Task:
 def resume_task(item: Item, folder: Path, retries: bool) -> Task:
     """Read an item's record of earlier calls, and check the item if it will run.
 
-    Raises:
-        UserError: its script refuses it, or it is done and has changed since.
+    Raises UserError where its script refuses it, or it is done and has changed since.
     """
     task, path = Task(item, folder), folder.parent / RECORD
     if path.exists():
@@ -124,9 +123,7 @@ def run_slice(task: Task, store: Store, seconds: float, call_seconds: float, dev
     """Run a waiting item until it ends, its gate stops it or `seconds` are up, and record the outcome.
 
     An item that needs more than `call_seconds` (the whole call) fails, one that needs more than is left does not.
-
-    Raises:
-        UserError: there is too much to pack.
+    Raises UserError where there is too much to pack.
     """
     words = task.item.words(task.folder, seconds, device)
     with (task.folder.parent / OUTPUT).open("a+b") as file:

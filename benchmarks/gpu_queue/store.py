@@ -76,10 +76,8 @@ class Store:
     def pack(self) -> str:
         """Write the archive into DIR; returns a sentence with its size.
 
-        Raises:
-            UserError: it does not fit.
-            CheckpointError: an item could not be packed, as where its trial has just deleted a checkpoint; the archive
-                has all others, and of that item what the archive before had.
+        Raises UserError where it does not fit, and CheckpointError where an item could not be packed, as where its
+        trial has just deleted a checkpoint; the archive has all others, and of that item what the archive before had.
         """
         (content, failed), size, room = self._archive(), MAX_PART_BYTES, self.room
         parts = [content[begin : begin + size] for begin in range(0, len(content), size)]
@@ -138,8 +136,7 @@ class Store:
     def unpack(self) -> None:
         """Replace the work folder by the archive in DIR, unless that was made from it or there is none.
 
-        Raises:
-            UserError: a part is missing or damaged.
+        Raises UserError where a part is missing or damaged.
         """
         for left in self.work.glob(f"{_HIDDEN}*"):
             shutil.rmtree(left)
@@ -162,8 +159,8 @@ class Store:
 def open_store(out: Path) -> Iterator[Store]:
     """Lock DIR and DIR.work, and unpack the archive in DIR.
 
-    Raises:
-        UserError: another process uses them, DIR.work is not of a queue, or DIR is full or holds no complete archive.
+    Raises UserError where another process uses them, DIR.work is not of a queue, or DIR is full or holds no complete
+    archive.
     """
     store = Store(out)
     if store.work.exists() and not (store.work / _LOCK).exists():

@@ -35,8 +35,7 @@ def part_names(package: ModuleType) -> list[str]:
 def load_parts(package: ModuleType, names: Sequence[str]) -> list[Any]:
     """The modules of these parts.
 
-    Raises:
-        ValueError: there is no such part.
+    Raises ValueError where there is no such part.
     """
     known = part_names(package)
     for name in names:

@@ -224,8 +224,7 @@ def free_ports(count: int) -> list[int]:
 def wait_until(holds: Callable[[], bool], seconds: float, otherwise: str) -> float:
     """Poll until `holds()` is true; returns the seconds that it took.
 
-    Raises:
-        TimeoutError: it was not true within `seconds`; the message ends with `otherwise`.
+    Raises TimeoutError where it was not true within `seconds`; the message ends with `otherwise`.
     """
     begun = time.monotonic()
     while not holds():

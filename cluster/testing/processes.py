@@ -45,8 +45,7 @@ def is_alive(pid: int) -> bool:
 def kill_marked(value: str) -> int:
     """Kill every process with this mark and the children that they start; returns their number.
 
-    Raises:
-        TimeoutError: some processes are still alive after 30 seconds.
+    Raises TimeoutError where some processes are still alive after 30 seconds.
     """
     killed: set[int] = set()
     deadline = time.monotonic() + _KILL_SECONDS

@@ -74,9 +74,7 @@ class Submission:
     def wait_for_checkpoint(self, trial: TrialFolder, beyond: int = 0, seconds: float = 300) -> int:
         """Wait for a checkpoint beyond this number of env steps and for training after it; returns its env steps.
 
-        Raises:
-            RuntimeError: the job ended first.
-            TimeoutError: there is none after `seconds`.
+        Raises RuntimeError where the job ended first, and TimeoutError where there is none after `seconds`.
         """
 
         def is_there() -> bool:

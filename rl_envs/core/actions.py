@@ -15,10 +15,7 @@ def checked_actions(
     """The actions of all worlds, [B, N] or a dict of such arrays, as `World.action_spec` declares them.
 
     `observe` gives the present observations, which say who chooses; entries of others may be any number. The range is
-    not checked where the host would wait for a device.
-
-    Raises:
-        ValueError: wrong names, shape, type or range.
+    not checked where the host would wait for a device. Raises ValueError for wrong names, shape, type or range.
     """
     if not isinstance(spec, dict):
         return _in_range(actions, spec, shape, xp, observe)

@@ -14,8 +14,7 @@ MOST_STEPS = 2**30
 def whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """A whole number that a caller gives, of Python or NumPy.
 
-    Raises:
-        ValueError: it is something else, a bool too, or too small or too large.
+    Raises ValueError where it is something else, a bool too, or too small or too large.
     """
     try:
         number = operator.index(value)

@@ -94,8 +94,7 @@ class TorchArrays(ArrayLibrary):
     def __init__(self, device: str) -> None:
         """Import torch and find the device.
 
-        Raises:
-            ValueError: there is no such device.
+        Raises ValueError where there is no such device.
         """
         import torch  # only where it is used
 
@@ -166,8 +165,7 @@ class TorchArrays(ArrayLibrary):
 def get_array_library(arrays: str, device: str) -> ArrayLibrary:
     """The library of a world's arguments `arrays` and `device`.
 
-    Raises:
-        ValueError: an unknown library or device, or a GPU for NumPy.
+    Raises ValueError for an unknown library or device, or a GPU for NumPy.
     """
     if arrays == "torch":
         return TorchArrays(device)

@@ -13,8 +13,8 @@ class JsonFileError(ValueError):
 def read_object(path: str | os.PathLike[str], max_bytes: int, form: str) -> dict[str, Any]:
     """Read the JSON object of a file; `form` is the document of its format, for the error sentences.
 
-    Raises:
-        JsonFileError: the file cannot be read, is too large, is not JSON in UTF-8, repeats a key, or holds no object.
+    Raises JsonFileError where the file cannot be read, is too large, is not JSON in UTF-8, repeats a key, or holds no
+    object.
     """
     try:
         with Path(path).open("rb") as file:
@@ -40,8 +40,7 @@ def read_object(path: str | os.PathLike[str], max_bytes: int, form: str) -> dict
 def write_object(path: str | os.PathLike[str], document: dict[str, Any], indent: int = 1) -> None:
     """Write a file atomically: a crash leaves the old file or the new one.
 
-    Raises:
-        JsonFileError: the file cannot be written.
+    Raises JsonFileError where the file cannot be written.
     """
     target = Path(path)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")

@@ -14,10 +14,8 @@ TEXTS = "texts/"
 def given_arrays(state: Arrays, targets: Arrays) -> Arrays:
     """The arrays that a caller restores, name -> [B, ...], with the type of the target [B, ...] of the same name.
 
-    Names without a target are left out.
-
-    Raises:
-        ValueError: an array has another shape than its target, or numbers that the target's type cannot hold.
+    Names without a target are left out. Raises ValueError where an array has another shape than its target, or numbers
+    that the target's type cannot hold.
     """
     given = {}
     for name in targets.keys() & state.keys():
@@ -39,10 +37,8 @@ def check_bounds(given: Arrays, bounds: Mapping[str, tuple[int, int]]) -> None:
 def given_texts(state: Arrays, given: Arrays, stores: Mapping[str, TextStore]) -> dict[str, Array]:
     """The token tables that a caller restores, key -> [D, L] int32.
 
-    `given` has the checked arrays, of which those named as a store hold rows of its table.
-
-    Raises:
-        ValueError: a table that the store refuses or that has a text twice, or rows without their table or beyond it.
+    `given` has the checked arrays, of which those named as a store hold rows of its table. Raises ValueError for a
+    table that the store refuses or that has a text twice, or rows without their table or beyond it.
     """
     tables = {}
     for key, store in stores.items():

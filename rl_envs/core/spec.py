@@ -65,8 +65,7 @@ def deciding(observations: Arrays) -> Array | None:
 def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
     """Numbers or bools [...] in another type, [...], none of them changed; `name` is for the error sentence.
 
-    Raises:
-        ValueError: a number would change, or is NaN.
+    Raises ValueError where a number would change, or is NaN.
     """
     if value.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be numbers that {np.dtype(dtype)} holds, got {value.dtype}")
@@ -81,8 +80,7 @@ def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
 def checked_picture(picture: Any) -> Array:
     """What a `render` returned, as [H, W, 3] uint8.
 
-    Raises:
-        ValueError: it is no image.
+    Raises ValueError where it is no image.
     """
     if not isinstance(picture, np.ndarray):
         raise ValueError(f"render must return an array [H, W, 3] uint8, not {type(picture).__name__}")

@@ -32,8 +32,7 @@ class TextStore:
     def add(self, texts: Array) -> Array:
         """Row numbers [K] int32 of texts [K, L]; a text already in the store keeps its row.
 
-        Raises:
-            ValueError: a text has the wrong length or a token outside the vocabulary.
+        Raises ValueError where a text has the wrong length or a token outside the vocabulary.
         """
         texts = np.asarray(texts, np.int32)
         if texts.ndim != 2 or texts.shape[1] != self.spec.length:

@@ -50,8 +50,7 @@ class PreparedStarts:
     def has_step(self, chance: Chance) -> bool:
         """Count an env step, and whether its starts are drawn; if not, `refill` must come first.
 
-        Raises:
-            RuntimeError: it is being captured, and the host has drawn nothing for this game.
+        Raises RuntimeError where it is being captured, and the host has drawn nothing for this game.
         """
         is_same_game = chance.key is self._key
         if not self._xp.is_capturing():
@@ -66,9 +65,8 @@ class PreparedStarts:
         """Draw all starts that the present episodes and the next `steps` env steps can take; gives their rooms [R].
 
         The host waits for the clock. `is_anew`: the host has begun episodes, so that those drawn may not be next.
-
-        Raises:
-            RuntimeError: an episode has begun whose start was not drawn, or the ring of a captured step is too short.
+        Raises RuntimeError where an episode has begun whose start was not drawn, or the ring of a captured step is too
+        short.
         """
         episode, drawn = self._xp.to_numpy(chance.episode), self._chance.episode
         steps = (self._steps if steps is None else steps) + STEPS_AHEAD

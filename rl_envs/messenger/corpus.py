@@ -66,10 +66,8 @@ class Corpus:
     def pick(self, split: str, entities: Array, roles: Array, kinds: Array, uniforms: Array) -> Array:
         """Choose one sentence each, uniformly: ids [...] of `id_dtype`.
 
-        Entities [...], roles [...] and kinds [...] (movements or `STILL`) are int, `uniforms` [...] in [0, 1).
-
-        Raises:
-            CorpusError: no sentence exists for one of them.
+        Entities [...], roles [...] and kinds [...] (movements or `STILL`) are int, `uniforms` [...] in [0, 1). Raises
+        CorpusError where no sentence exists for one of them.
         """
         place = (TEXT_SPLITS.index(split), entities, roles, kinds)
         counts = self._counts[place]

@@ -107,8 +107,7 @@ class Messenger(World):
     ) -> None:
         """Build B worlds; the table above documents the arguments.
 
-        Raises:
-            ValueError: an argument out of range, or texts without a sentence that the split's games need.
+        Raises ValueError for an argument out of range, or texts without a sentence that the split's games need.
         """
         _check(stage, num_agents, split, frames, max_sentences_per_cell)
         flags(repair_quotes=repair_quotes, permuted_roles=permuted_roles, shows_roles=shows_roles)

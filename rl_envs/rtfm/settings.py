@@ -11,8 +11,7 @@ DROPS = ("destroy", "floor")
 class RoomSettings:
     """Size of a room, and numbers of its agents, monsters and items.
 
-    Raises:
-        ValueError: size or number of agents is not a whole number above 0.
+    Raises ValueError where size or number of agents is not a whole number above 0.
     """
 
     size: int  # side of the room in cells, walls included
@@ -34,8 +33,7 @@ class RoomSettings:
 class StepRules:
     """Rules of an env step.
 
-    Raises:
-        ValueError: a value out of range.
+    Raises ValueError for a value out of range.
     """
 
     do_monsters_move: bool  # whether monsters move at all

@@ -64,8 +64,7 @@ def check_world(
 def check_registered(world_id: str, *, env_steps: int | None = None, **arguments: Any) -> None:
     """`check_world` for a registered world, the second process included.
 
-    Raises:
-        AssertionError: one sentence about the first broken rule.
+    Raises AssertionError with one sentence about the first broken rule.
     """
     recipe = ("rl_envs.registry:make", {"world_id": world_id, **arguments})
     check_world(functools.partial(make, world_id, **arguments), recipe=recipe, env_steps=env_steps)

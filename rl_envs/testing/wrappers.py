@@ -23,8 +23,7 @@ _ENV_STEPS = 1000
 def check_wrappers(world_id: str, **arguments: Any) -> None:
     """Run every library's own check and our stricter one on all wrappers of a registered world.
 
-    Raises:
-        AssertionError: one sentence about the broken rule (or the library's own error).
+    Raises AssertionError with one sentence about the broken rule (or the library's own error).
     """
     check_team_env(TeamEnv(world_id, episode_statistics=False, **arguments))
     check_vector_env(TeamVectorEnv(world_id, num_envs=3, **arguments))
@@ -35,8 +34,7 @@ def check_wrappers(world_id: str, **arguments: Any) -> None:
 def check_team_env(env: TeamEnv) -> None:
     """Gymnasium's check, then whole episodes of `TeamEnv`.
 
-    Raises:
-        AssertionError: one sentence about the broken rule.
+    Raises AssertionError with one sentence about the broken rule.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("error", module="gymnasium")
@@ -59,8 +57,7 @@ def check_team_env(env: TeamEnv) -> None:
 def check_vector_env(env: TeamVectorEnv) -> None:
     """Episodes of `TeamVectorEnv`: spaces, masks and final observations as Gymnasium documents them.
 
-    Raises:
-        AssertionError: one sentence about the broken rule.
+    Raises AssertionError with one sentence about the broken rule.
     """
     observation, _ = env.reset(seed=3)
     env.action_space.seed(3)
@@ -80,8 +77,7 @@ def check_vector_env(env: TeamVectorEnv) -> None:
 def check_parallel_env(env: TeamParallelEnv, twin: TeamParallelEnv) -> None:
     """PettingZoo's checks, then whole episodes with exact key sets, equal to those of a second environment.
 
-    Raises:
-        AssertionError: one sentence about the broken rule.
+    Raises AssertionError with one sentence about the broken rule.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("error", module="pettingzoo")
@@ -106,8 +102,7 @@ def check_parallel_env(env: TeamParallelEnv, twin: TeamParallelEnv) -> None:
 def check_rllib_envs(world_id: str, arguments: dict[str, Any]) -> None:
     """RLlib's check, then whole episodes with exact key sets and a correct `__all__`.
 
-    Raises:
-        AssertionError: one sentence about the broken rule.
+    Raises AssertionError with one sentence about the broken rule.
     """
     from rl_envs.wrappers.rllib import TeamGymEnv, TeamMultiAgentEnv, check_by_rllib
 

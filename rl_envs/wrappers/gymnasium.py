@@ -64,8 +64,7 @@ class TeamEnv(gymnasium.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:
         """Begin an episode: the observations, name -> [N, ...], and {}; `options` are ignored.
 
-        Raises:
-            ValueError: the seed is no whole number.
+        Raises ValueError where the seed is no whole number.
         """
         seed = None if seed is None else whole("seed", seed)
         super().reset(seed=seed)
@@ -75,11 +74,8 @@ class TeamEnv(gymnasium.Env):
     def step(self, action: Actions) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
         """One env step of the whole team: observations [N, ...], the summed reward, terminated, truncated, info.
 
-        The info has `agent_rewards` [N] and `duration` [N], and at the end of an episode its `metrics`.
-
-        Raises:
-            RuntimeError: the episode is over.
-            ValueError: actions of the wrong shape, type or range.
+        The info has `agent_rewards` [N] and `duration` [N], and at the end of an episode its `metrics`. Raises
+        RuntimeError where the episode is over, and ValueError for actions of the wrong shape, type or range.
         """
         turn = self.single_world.step(action)
         info: dict[str, Any] = {"agent_rewards": turn.reward, "duration": turn.duration}
@@ -180,10 +176,8 @@ class TeamVectorEnv(VectorEnv):
     def step(self, actions: Actions) -> tuple[Arrays, Array, Array, Array, dict[str, Any]]:
         """One env step of every world; observations are [B, N, ...], rewards summed over agents [B] float64.
 
-        The info has `agent_rewards` [B, N] and `duration` [B, N].
-
-        Raises:
-            ValueError: actions of the wrong shape, type or range.
+        The info has `agent_rewards` [B, N] and `duration` [B, N]. Raises ValueError for actions of the wrong shape,
+        type or range.
         """
         observations, reward, terminated, truncated, info = self.world.step(actions)
         everywhere = np.ones(self.num_envs, bool)

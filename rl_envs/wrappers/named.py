@@ -18,9 +18,7 @@ def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> 
     """A function that builds the environment of a name; or the class, where the name is of a world.
 
     Names: a module with PettingZoo's `parallel_env`, `gymnasium:ID`, or `package.module:NAME` of a function or `World`.
-
-    Raises:
-        CustomEnvError: nothing of this name can be found or imported.
+    Raises CustomEnvError where nothing of this name can be found or imported.
     """
     given = dict(arguments or {})
     if name.startswith(GYMNASIUM):

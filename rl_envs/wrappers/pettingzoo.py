@@ -76,11 +76,8 @@ class TeamParallelEnv(ParallelEnv):
     ) -> tuple[dict[str, Arrays], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         """One env step; every returned dict has the agents that were in the game before it.
 
-        Observations are agent -> key -> [...].
-
-        Raises:
-            RuntimeError: the episode is over.
-            ValueError: an action is missing, unexpected or out of range.
+        Observations are agent -> key -> [...]. Raises RuntimeError where the episode is over, and ValueError where an
+        action is missing, unexpected or out of range.
         """
         turn = self._roster.step(actions)
         self.agents = list(self._roster.live)

@@ -29,8 +29,7 @@ class TeamGymEnv(TeamEnv):
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Build the world that the config names.
 
-        Raises:
-            ValueError: The config names no world, has an unknown key, or an unsupported render mode.
+        Raises ValueError where the config names no world, has an unknown key, or an unsupported render mode.
         """
         mode, tokens = config.get("render_mode"), bool(config.get("text_tokens"))
         super().__init__(_named(config), mode, text_tokens=tokens, **dict(config.get("arguments") or {}))
@@ -49,8 +48,7 @@ class TeamMultiAgentEnv(MultiAgentEnv):
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Build the world that the config names.
 
-        Raises:
-            ValueError: The config names no world, has an unknown key, or an unsupported render mode.
+        Raises ValueError where the config names no world, has an unknown key, or an unsupported render mode.
         """
         text_tokens = bool(config.get("text_tokens"))
         self._roster = Roster(SingleWorld(_named(config), dict(config.get("arguments") or {}), text_tokens))
@@ -70,8 +68,7 @@ class TeamMultiAgentEnv(MultiAgentEnv):
     ) -> tuple[dict[str, Arrays], dict[str, dict[str, Any]]]:
         """Begin an episode; without a seed, the next one of the world's own chance. `options` are ignored.
 
-        Raises:
-            ValueError: the seed is no whole number.
+        Raises ValueError where the seed is no whole number.
         """
         seed = None if seed is None else whole("seed", seed)
         super().reset(seed=seed, options=options)
@@ -83,11 +80,8 @@ class TeamMultiAgentEnv(MultiAgentEnv):
     ) -> tuple[dict[str, Arrays], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         """One env step; every returned dict has the agents that were in the game before it.
 
-        Observations are agent -> key -> [...].
-
-        Raises:
-            RuntimeError: the episode is over.
-            ValueError: an action is missing, unexpected or out of range.
+        Observations are agent -> key -> [...]. Raises RuntimeError where the episode is over, and ValueError where an
+        action is missing, unexpected or out of range.
         """
         turn = self._roster.step(action_dict)
         ended = not self._roster.live
@@ -108,8 +102,7 @@ class TeamMultiAgentEnv(MultiAgentEnv):
 def check_by_rllib(env: MultiAgentEnv) -> None:
     """RLlib's own check of an environment, which plays one env step.
 
-    Raises:
-        ValueError: RLlib's description of the fault.
+    Raises ValueError with RLlib's description of the fault.
     """
     check_multiagent_environments(env)
 

@@ -53,10 +53,8 @@ class SingleWorld:
     def __init__(self, world: World | str, arguments: dict[str, Any] | None = None, text_tokens: bool = False) -> None:
         """Wrap a world of B = 1, or make a registered one.
 
-        With `text_tokens`, ids that are rows of a table of texts (`World.text_tables`) become tokens.
-
-        Raises:
-            ValueError: B is not 1, the world is in torch, or arguments were given for a world that is already built.
+        With `text_tokens`, ids that are rows of a table of texts (`World.text_tables`) become tokens. Raises ValueError
+        where B is not 1, the world is in torch, or arguments were given for a world that is already built.
         """
         if isinstance(world, str):
             world = make(world, num_worlds=1, **(arguments or {}))
@@ -87,8 +85,7 @@ class SingleWorld:
     def step(self, actions: Actions) -> SingleStep:
         """One env step with actions `[N]` int, or a dict of such arrays.
 
-        Raises:
-            RuntimeError: the episode is over, or `reset` was never called.
+        Raises RuntimeError where the episode is over, or `reset` was never called.
         """
         if self.is_over:
             raise RuntimeError("this episode is over (or none has begun): call reset before step")
@@ -122,8 +119,7 @@ class SingleWorld:
 def require_numpy(world: World) -> None:
     """Refuse a world whose observations are no NumPy arrays.
 
-    Raises:
-        ValueError: the world was built with `arrays="torch"`.
+    Raises ValueError where the world was built with `arrays="torch"`.
     """
     if world.xp is not NUMPY:
         raise ValueError(f"this wrapper takes worlds in NumPy, and this one has arrays={world.xp.name!r}: leave it out")
@@ -132,8 +128,7 @@ def require_numpy(world: World) -> None:
 def checked_render_mode(render_mode: str | None, world: World) -> str | None:
     """The render mode of a wrapper.
 
-    Raises:
-        ValueError: it is neither `rgb_array` nor None, or the world does not render.
+    Raises ValueError where it is neither `rgb_array` nor None, or the world does not render.
     """
     if render_mode not in (None, "rgb_array"):
         raise ValueError(f"render_mode must be 'rgb_array' or None, got {render_mode!r}")

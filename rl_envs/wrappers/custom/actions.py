@@ -56,8 +56,7 @@ class ActionLayout:
     def __init__(self, action_spaces: Mapping[Any, spaces.Space]) -> None:
         """Lay out the spaces of the agents.
 
-        Raises:
-            CustomEnvError: an action that no policy can choose.
+        Raises CustomEnvError for an action that no policy can choose.
         """
         self._spaces = list(action_spaces.values())
         found = [list(_leaves(space, str(agent))) for agent, space in action_spaces.items()]
@@ -113,8 +112,7 @@ class ActionLayout:
     def mask(self, agent: int, given: Any) -> Array:
         """An action mask as [own choices] bool: one array, or nested as Gymnasium's `sample(mask)` takes it.
 
-        Raises:
-            MaskMismatch: it has another form.
+        Raises MaskMismatch where it has another form.
         """
         flat = _flags(given, self.counts[agent])  # the usual form, which is the quickest to read
         return np.concatenate([np.zeros(0, bool), *self._maskable[agent].legal(given)]) if flat is None else flat

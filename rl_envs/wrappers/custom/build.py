@@ -112,10 +112,8 @@ def _entries(method: str, answer: Any, count: int) -> tuple[Any, ...]:
 def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
     """A function that builds the PettingZoo environment of a module, such as `mpe2.simple_spread_v3`.
 
-    It calls the module's `parallel_env`, or `env` if its agents act in turn; or `package.module:function`.
-
-    Raises:
-        CustomEnvError: the package is not installed, or the module has no environment.
+    It calls the module's `parallel_env`, or `env` if its agents act in turn; or `package.module:function`. Raises
+    CustomEnvError where the package is not installed, or the module has no environment.
     """
     named = ENTRY_POINT.fullmatch(name if ":" in name else f"{name}:{PARALLEL}")
     if named is None:

@@ -100,8 +100,8 @@ def open_env(make_env: MakeEnv) -> CheckedEnv:
 def build_env(make_env: MakeEnv, which: str = "") -> Any:
     """An environment with the parallel API; `which` copy it is, for the error.
 
-    Raises:
-        CustomEnvError: it cannot be built, or a copy that is not closed, of this world or of another, plays the object.
+    Raises CustomEnvError where it cannot be built, or a copy that is not closed, of this world or of another, plays the
+    object.
     """
     try:
         env = make_env()

@@ -158,8 +158,7 @@ class Declaration:
 def agent_ids(env: Any) -> tuple[Any, ...]:
     """Names by which an environment calls its possible agents: strings, or whole numbers, as PettingZoo allows both.
 
-    Raises:
-        CustomEnvError: it has none, they are something else, or one occurs twice.
+    Raises CustomEnvError where it has none, they are something else, or one occurs twice.
     """
     with Raising(env, "possible_agents"):
         given = getattr(env, "possible_agents", None)
