@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from benchmarks.harness.measurements import Measurement
-from benchmarks.harness.messenger_loop import SENTENCES_PER_CELL, loop_measurements, random_encodings
-from benchmarks.harness.training_loop import LoopTimes, make_loop, time_collect_and_update
+from benchmarks.harness.messenger_loop import SENTENCES_PER_CELL, random_encodings
+from benchmarks.harness.training_loop import LoopTimes, loop_measurements, make_loop, time_collect_and_update
 from rl_envs.core.world import World
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger

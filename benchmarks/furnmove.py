@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, make_loop, time_collect_and_update
+from benchmarks.harness.training_loop import LoopTimes, loop_measurements, make_loop, time_collect_and_update
 from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_envs.furnmove.maps import compile_room
@@ -77,17 +77,6 @@ def _loop() -> LoopTimes:
     world = FurnMove(LOOP_WORLDS)
     loop = make_loop(world, team(), cordial_impala(), OptimiserSettings(), LOOP_LENGTH, spreads=True)
     return time_collect_and_update(*loop, LOOP_TURNS)
-
-
-def loop_measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:
-    """Overhead, throughput and parts of a training loop."""
-    yield Measurement(f"{name}.overhead", times.overhead, RATIO)
-    yield Measurement(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
-    yield Measurement(f"{name}.bare_agent_steps_per_cpu_second", times.per_second(times.bare), PER_SECOND)
-    yield Measurement(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
-    for part in ("collect", "update", "bare_acting", "bare_learning"):
-        cost = median(getattr(times, part)) / times.agent_steps * 1e6
-        yield Measurement(f"{name}.part.{part}_us_per_agent_step", cost, MICROSECONDS)
 
 
 def _rllib(ours: LoopTimes) -> Iterator[Measurement]:

@@ -14,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from benchmarks.furnmove import MICROSECONDS, cordial_impala, loop_measurements
+from benchmarks.furnmove import MICROSECONDS, cordial_impala
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, make_loop, time_collect_and_update
+from benchmarks.harness.training_loop import LoopTimes, loop_measurements, make_loop, time_collect_and_update
 from rl_envs.core.world import World
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_envs.furnmove.frame_renderer import FrameRenderer

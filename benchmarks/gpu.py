@@ -24,12 +24,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from benchmarks import furnmove, rtfm
 from benchmarks.harness import messenger_loop
 from benchmarks.harness.clock import median
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.traffic import Traffic
 from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.furnmove.world import FurnMove
 from rl_envs.overcooked.words import ACTIONS as KITCHEN_ACTIONS
@@ -75,6 +77,8 @@ KITCHENS, KITCHEN_LENGTH = (64, 1024, 8192, 32768), 20
 ROOMS, MINIBATCH_ROOMS = (64, 256, 1024, 4096), 64
 """Numbers of rooms of FurnMove on a GPU, and rooms of a minibatch."""
 _FRAMES = 100_000_000
+_PICKED = ("aten.index.", "aten.gather.", "aten.take.", "aten.index_select.")
+_WRITTEN_IN_PART = ("aten.index_copy_.", "aten.index_put_.", "aten.scatter_add_.")
 PAPERS_ROOMS = functools.partial(FurnMove, rooms="train")
 Loop: TypeAlias = tuple[Collector | GroupedCollector, Learner]
 """Collector that plays, and learner of its fragments."""
@@ -191,6 +195,36 @@ def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
     yield Measurement(f"gpu.{name}.first_ratio_error", largest, RATIO)
     if CLIP_FRACTION in statistics:
         yield Measurement(f"gpu.{name}.clip_fraction", float(statistics[CLIP_FRACTION]), RATIO)
+
+
+class Traffic(TorchDispatchMode):
+    """Counts the operations on tensors (each a kernel at least) and the `bytes` of their inputs and outputs.
+
+    Views cost nothing. Where an operation reads or writes entries of a tensor, these count.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations = self.bytes = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call the operation, and count it."""
+        result = function(*args, **(kwargs or {}))
+        inputs, outputs = (
+            [one for one in tree_leaves(some) if isinstance(one, Tensor)] for some in ((args, kwargs), result)
+        )
+        writes = any(one.alias_info and one.alias_info.is_write for one in function._schema.arguments)
+        places = {one.data_ptr() for one in inputs}
+        if not writes and all(one.data_ptr() in places for one in outputs):
+            return result
+        name = str(function)
+        if name.startswith(_WRITTEN_IN_PART):
+            inputs, outputs = inputs[1:], inputs[1:]
+        elif name.startswith(_PICKED):
+            inputs = [*inputs[1:], *outputs]
+        self.operations += 1
+        self.bytes += sum(one.nbytes for one in [*inputs, *outputs])
+        return result
 
 
 def _traffic(collector: Any) -> tuple[Traffic, int]:

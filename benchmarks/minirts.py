@@ -46,13 +46,13 @@ def measure() -> Iterator[Measurement]:
     yield Measurement("minirts.red_loop.overhead", times.overhead, RATIO)
 
 
-def time_red(config: RedConfig, length: int = LOOP_LENGTH, turns: int = LOOP_TURNS) -> LoopTimes:
+def time_red(config: RedConfig) -> LoopTimes:
     """Time PPO of a team with its initial weights."""
     whole = dataclasses.replace(config.learner, gradient_accumulation_steps=1)
     trial = plan(dataclasses.replace(config, learner=whole), "scratch", seed=0).stages[0].plan
     world, policy = make_world(config, config.workers.worlds), trial.build_policy()
-    loop = make_loop(world, policy, trial.objective, trial.optimiser, length, spreads=False)
-    return time_collect_and_update(*loop, turns)
+    loop = make_loop(world, policy, trial.objective, trial.optimiser, LOOP_LENGTH, spreads=False)
+    return time_collect_and_update(*loop, LOOP_TURNS)
 
 
 def _world(**arguments: Any) -> MiniRts:

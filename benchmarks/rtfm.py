@@ -21,7 +21,7 @@ import torch
 
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, make_loop, time_collect_and_update
+from benchmarks.harness.training_loop import make_loop, time_collect_and_update
 from benchmarks.harness.world_steps import microseconds_by_part, uniform_actions
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import World
@@ -90,19 +90,14 @@ def measure() -> Iterator[Measurement]:
     torch.set_num_threads(1)
     yield from _worlds()
     for name, new_world in LOOPS.items():
-        times = time_training(new_world(), LOOP_TURNS)
+        times = time_collect_and_update(*impala_loop(new_world()), LOOP_TURNS)
         yield Measurement(f"rtfm.{name}.overhead", times.overhead, RATIO)
         yield Measurement(f"rtfm.{name}.steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
         yield Measurement(f"rtfm.{name}.sampling_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
     for name, (task, word_features) in MATCHING_GAMES.items():
-        times = time_ppo(task, word_features, LOOP_TURNS)
+        times = time_collect_and_update(*ppo_loop(task, word_features), LOOP_TURNS)
         yield Measurement(f"rtfm.{name}.overhead", times.overhead, RATIO)
         yield Measurement(f"rtfm.{name}.steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
-
-
-def time_ppo(task: Task, word_features: int, turns: int, worlds: int = MATCHING_WORLDS) -> LoopTimes:
-    """Time PPO with an untrained reader, in episodes as long as a trained team's in RTFM."""
-    return time_collect_and_update(*ppo_loop(task, word_features, worlds), turns)
 
 
 def ppo_loop(
@@ -125,11 +120,6 @@ def _reader(task: Task, word_features: int) -> TeamPolicy:
         return reader_team(config, matching_sizes(task), NUM_MOVES)
     small = Txt2PiConfig(word_features=16, channels=(16, 16), features=64)
     return reader_team(ReaderTeamConfig(small), sizes(task), NUM_MOVES)
-
-
-def time_training(world: Rtfm, turns: int) -> LoopTimes:
-    """Time IMPALA with the released network from its initial weights."""
-    return time_collect_and_update(*impala_loop(world), turns)
 
 
 def impala_loop(world: Rtfm, settings: OptimiserSettings = RMSPROP) -> tuple[Collector, Learner]:

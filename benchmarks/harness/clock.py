@@ -3,8 +3,8 @@
 Benchmarks report medians of several repeats. Variants that are compared take turns, so noise affects all of them.
 """
 
-import statistics
 from collections.abc import Callable, Sequence
+from statistics import median
 from time import process_time
 from typing import Any, TypeVar
 
@@ -16,11 +16,6 @@ def timed(work: Callable[..., _Result], *arguments: Any) -> tuple[_Result, float
     start = process_time()
     result = work(*arguments)
     return result, process_time() - start
-
-
-def median(values: Sequence[float]) -> float:
-    """Median of the values."""
-    return statistics.median(values)
 
 
 def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:

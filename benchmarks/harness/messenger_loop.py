@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import torch
 
-from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, make_loop, time_collect_and_update
+from benchmarks.harness.measurements import Measurement
+from benchmarks.harness.training_loop import LoopTimes, loop_measurements, make_loop, time_collect_and_update
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.optimiser import OptimiserSettings
@@ -26,7 +26,6 @@ from rl_models.text.frozen import FrozenEncoder
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 
-PER_SECOND = "agent steps per CPU-second"
 WORLDS, LENGTH, TURNS = 64, 16, 5
 """Worlds and env steps of a fragment, and number of fragments."""
 EPOCHS, MINIBATCHES = 4, 4
@@ -67,10 +66,3 @@ def random_encodings(world: Messenger) -> FrozenEncoder:
     lengths = (world.tables["sentence_words"] != 0).sum(-1) + MARKS
     generator = torch.Generator().manual_seed(0)
     return FrozenEncoder([torch.randn(int(length), TOKEN_FEATURES, generator=generator) for length in lengths])
-
-
-def loop_measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:
-    """Overhead and throughput of a training loop."""
-    yield Measurement(f"{name}.overhead", times.overhead, RATIO)
-    yield Measurement(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
-    yield Measurement(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)

@@ -6,7 +6,7 @@ or optimiser. `overhead` is the loop's CPU time divided by the bare time. The le
 so for IMPALA both sides see all T + 1 observations of a fragment.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.harness.clock import median, median_ratio, timed
+from benchmarks.harness.measurements import RATIO, Measurement
 from benchmarks.harness.tensors import tensors_in
 from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.core.world import World
@@ -55,6 +56,18 @@ class LoopTimes:
     def per_second(self, seconds: list[float]) -> float:
         """Agent steps per CPU-second."""
         return self.agent_steps / median(seconds)
+
+
+def loop_measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:
+    """Overhead, throughput and parts of a training loop."""
+    unit = "agent steps per CPU-second"
+    yield Measurement(f"{name}.overhead", times.overhead, RATIO)
+    yield Measurement(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), unit)
+    yield Measurement(f"{name}.bare_agent_steps_per_cpu_second", times.per_second(times.bare), unit)
+    yield Measurement(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), unit)
+    for part in ("collect", "update", "bare_acting", "bare_learning"):
+        cost = median(getattr(times, part)) / times.agent_steps * 1e6
+        yield Measurement(f"{name}.part.{part}_us_per_agent_step", cost, "us")
 
 
 def time_loop(

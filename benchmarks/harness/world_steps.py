@@ -24,9 +24,9 @@ def spread_episodes(world: World) -> None:
     world.state["episode_length"][:] = world.xp.asarray(lengths)
 
 
-def microseconds_per_joint_step(world: World, choose: Chooser, steps: int, repeats: int, seed: int = 0) -> float:
+def microseconds_per_joint_step(world: World, choose: Chooser, steps: int, repeats: int) -> float:
     """Median CPU microseconds of a joint step, observations and resets included, over repeats after a warm-up."""
-    observations = world.reset(seed)
+    observations = world.reset(0)
     spread_episodes(world)
     means: list[float] = []
     for _ in range(repeats + 1):
@@ -39,11 +39,9 @@ def microseconds_per_joint_step(world: World, choose: Chooser, steps: int, repea
     return median(means[1:])
 
 
-def microseconds_by_part(
-    world: World, choose: Chooser, steps: int, methods: Sequence[str], seed: int = 0
-) -> dict[str, float]:
+def microseconds_by_part(world: World, choose: Chooser, steps: int, methods: Sequence[str]) -> dict[str, float]:
     """CPU microseconds of a joint step by method of the world, stopwatches included; `step` has the rest."""
-    observations = world.reset(seed)
+    observations = world.reset(0)
     spread_episodes(world)
     watches = Stopwatches(world, methods)
     for _ in range(steps):

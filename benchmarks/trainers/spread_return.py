@@ -88,11 +88,11 @@ class Watch:
             raise Reached
 
 
-def mean_return(act: Act, episodes: int = EPISODES) -> float:
+def mean_return(act: Act) -> float:
     """Mean return of episodes that differ between calls only in the sampled actions."""
     envs = [simple_spread_v3.parallel_env(max_cycles=CYCLES) for _ in range(AT_ONCE)]
     total = 0.0
-    for first in range(0, episodes, AT_ONCE):
+    for first in range(0, EPISODES, AT_ONCE):
         seen = [env.reset(seed=FIRST_SEED + first + row)[0] for row, env in enumerate(envs)]
         for _ in range(CYCLES):
             actions = act(np.array([list(each.values()) for each in seen], np.float32))
@@ -101,7 +101,7 @@ def mean_return(act: Act, episodes: int = EPISODES) -> float:
                 observations, rewards, *_ = env.step(dict(zip(env.possible_agents, own, strict=True)))
                 seen.append(observations)
                 total += sum(rewards.values())
-    return total / episodes
+    return total / EPISODES
 
 
 def run(trial: Trial) -> Trial:
