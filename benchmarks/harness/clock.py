@@ -21,28 +21,3 @@ def timed(work: Callable[..., _Result], *arguments: Any) -> tuple[_Result, float
 def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
     """Median of the ratios of each turn, which varies less than the ratio of the medians."""
     return median([one / other for one, other in zip(above, below, strict=True)])
-
-
-class Stopwatches:
-    """CPU `seconds` so far in some methods of an object by name, without those of other watched methods they call."""
-
-    def __init__(self, target: Any, methods: Sequence[str]) -> None:
-        """Put a stopwatch on each method of this one object."""
-        self.seconds = dict.fromkeys(methods, 0.0)
-        self._inner: list[float] = []
-        for name in methods:
-            setattr(target, name, self._watched(name, getattr(target, name)))
-
-    def _watched(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def watched(*arguments: Any, **named: Any) -> Any:
-            self._inner.append(0.0)
-            start = process_time()
-            try:
-                return method(*arguments, **named)
-            finally:
-                spent = process_time() - start
-                self.seconds[name] += spent - self._inner.pop()
-                if self._inner:
-                    self._inner[-1] += spent
-
-        return watched

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from benchmarks.harness.clock import Stopwatches, median, timed
+from benchmarks.harness.clock import median, timed
+from benchmarks.harness.profiler import Profiler, Watch
 from rl_envs.core.spec import Actions, Arrays
 from rl_envs.core.world import World
 
@@ -40,10 +41,11 @@ def microseconds_per_joint_step(world: World, choose: Chooser, steps: int, repea
 
 
 def microseconds_by_part(world: World, choose: Chooser, steps: int, methods: Sequence[str]) -> dict[str, float]:
-    """CPU microseconds of a joint step by method of the world, stopwatches included; `step` has the rest."""
+    """CPU microseconds of a joint step by method of the world; `step` has the rest."""
     observations = world.reset(0)
     spread_episodes(world)
-    watches = Stopwatches(world, methods)
-    for _ in range(steps):
-        observations, *_ = world.step(choose(observations))
-    return {name: seconds / steps / world.num_worlds * 1e6 for name, seconds in watches.seconds.items()}
+    profiler = Profiler()
+    with profiler.watching([Watch(world, name, name) for name in methods]):
+        for _ in range(steps):
+            observations, *_ = world.step(choose(observations))
+    return {name: profiler.seconds.get(("step", name), 0.0) / steps / world.num_worlds * 1e6 for name in methods}

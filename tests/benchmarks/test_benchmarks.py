@@ -1,11 +1,8 @@
-"""The benchmarks: overhead is loop over bare, and stopwatches count each method alone. No time is asserted."""
-
-from types import SimpleNamespace
+"""The benchmarks: overhead is loop over bare. No time is asserted."""
 
 import pytest
 
-from benchmarks.harness import clock
-from benchmarks.harness.clock import Stopwatches, median_ratio
+from benchmarks.harness.clock import median_ratio
 from benchmarks.harness.training_loop import LoopTimes, bare_seconds, time_loop
 from rl_envs.matrix_game.world import MatrixGame
 from rl_models.algorithms.impala import Impala
@@ -55,22 +52,3 @@ def test_bare_passes_are_the_objectives_own(game, objective, forward_passes):
     assert shapes[:5] == [(4, 1)] * 5
     assert len(shapes) == 5 + forward_passes
     assert all(bool((before[name] == value).all()) for name, value in policy.state_dict().items())
-
-
-def test_stopwatches_count_each_method_without_what_it_calls(monkeypatch):
-    now = SimpleNamespace(seconds=0.0)
-    monkeypatch.setattr(clock, "process_time", lambda: now.seconds)
-
-    class Nested:
-        def outer(self):
-            now.seconds += 1
-            return self.inner() + 1
-
-        def inner(self):
-            now.seconds += 5
-            return 2
-
-    nested = Nested()
-    watches = Stopwatches(nested, ["outer", "inner"])
-    assert nested.outer() == 3
-    assert watches.seconds == {"outer": 1, "inner": 5}
