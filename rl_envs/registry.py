@@ -5,11 +5,11 @@ An id reads `name-vN`; N rises with every change that a trained agent would noti
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from rl_envs.core.arguments import whole
-from rl_envs.core.entry_point import ENTRY_POINT
 from rl_envs.core.errors import did_you_mean
 from rl_envs.core.world import World
 
@@ -26,6 +26,9 @@ WORLDS = {
     "salad-v0": "rl_envs.salad.world:Salad",
     "two_step_game-v0": "rl_envs.two_step_game.world:TwoStepGame",
 }
+_NAME = r"[A-Za-z_][A-Za-z_0-9]*"
+ENTRY_POINT = re.compile(rf"({_NAME}(?:\.{_NAME})*):({_NAME})")
+"""`package.module:NAME`, an object in a module; groups: module, name."""
 GYMNASIUM = "gymnasium:"
 """Prefix of ids of Gymnasium, `gymnasium:CartPole-v1` or `gymnasium:package.module:ID`."""
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from cluster import submit
-from rl_envs.core.entry_point import ENTRY_POINT
+from rl_envs.registry import ENTRY_POINT
 from tests.documented_commands import FOLDERS, MODULES, PAGES, ROOT, commands_of, is_synopsis, words_of
 from tune_experiments import __main__ as after_training
 from tune_experiments.core.errors import UserError

@@ -49,25 +49,16 @@ def concord(flags: argparse.Namespace) -> Curve:
     """`concord train`."""
     arguments = ARGUMENTS[flags.task] | {"continuous_actions": not flags.discrete}
     folder = flags.out / "concord" / _name(flags)
-    command = [
-        sys.executable,
-        "-m",
-        "tune_experiments",
-        "train",
-        "--env",
-        BATCHED.get(flags.task, ENVIRONMENTS[flags.task]),
-    ]
-    command += [
-        "--env-arguments",
-        json.dumps(arguments),
-        "--methods",
-        flags.method,
-        "--seeds",
-        str(flags.seed),
-        "--out",
-        str(folder),
-    ]
-    subprocess.run([*command, "--budget-env-steps", str(flags.env_steps)], check=True)
+    settings = {
+        "env": BATCHED.get(flags.task, ENVIRONMENTS[flags.task]),
+        "env-arguments": json.dumps(arguments),
+        "methods": flags.method,
+        "seeds": flags.seed,
+        "budget-env-steps": flags.env_steps,
+        "out": folder,
+    }
+    words = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+    subprocess.run([sys.executable, "-m", "tune_experiments", "train", *words], check=True)
     (path,) = folder.glob("trials/*/metrics.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return [

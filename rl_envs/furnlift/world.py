@@ -8,7 +8,7 @@ authors' configuration. Which cells the television closes and who sees it are ou
 |---|---|
 | agents | `agent_0`, `agent_1`, acting in this order within a step |
 | actions | 5: MoveAhead, RotateLeft, RotateRight, Pass, Pickup |
-| observation `view` | [2, 15, 15] uint8, 0 or 1 (`observation.py`); [6, 15, 15] with `agents_visible`; with `observations` including `view` |
+| observation `view` | [2, 15, 15] uint8, 0 or 1: floor and television in a crop of the room whose heading is up, the agent in the middle of the bottom row (that of A Cordial Sync's gridworld FurnMove, section 6.1); [6, 15, 15] with `agents_visible`, and the four headings of the other agent; with `observations` including `view` |
 | observation `frame` | [P, P, 3] uint8, what the agent's camera sees, P being `frame_pixels`; with `observations` including `frame` |
 | observation `coordination` | [] uint8, always 0: row of `tables["coordinated_actions"]`, the same for both agents |
 | observation `expert` | [] int8, only with `shows_expert`: the action of the shortest-path expert, -1 where it has none |
@@ -38,7 +38,6 @@ from rl_envs.core.world import World, module_story
 from rl_envs.furnlift.actions import ACTION_NAMES, MOVE_AHEAD, NUM_ACTIONS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT
 from rl_envs.furnlift.actions import coordinated_actions as all_coordinated_actions
 from rl_envs.furnlift.expert import MAX_PAIRS, Expert
-from rl_envs.furnlift.observation import FLOOR, MAPS, TELEVISION, num_channels
 from rl_envs.furnlift.scene import NUM_UNIFORMS, draw_start, make_scene, scene_at
 from rl_envs.furnlift.sight import BOX_CELLS
 from rl_envs.furnmove.fixed_starts import check_poses
@@ -54,6 +53,9 @@ from rl_envs.furnmove.world import check_observations
 if TYPE_CHECKING:
     from rl_envs.furnmove.frame_renderer import FrameRenderer
 
+FLOOR, TELEVISION = np.uint8(1), np.uint8(2)
+"""Bits of a cell of the map: an agent may be here; covered by the television."""
+MAPS = (FLOOR, TELEVISION)
 STEP_PENALTY, FAILURE_PENALTY, FAILED_PICKUP_PENALTY, PICKUP_REWARD = -0.01, -0.02, -0.1, 1.0
 DIFFICULTIES = ("easy", "medium", "hard")
 EASY_CELLS, MEDIUM_CELLS = 10, 17
@@ -125,7 +127,7 @@ class FurnLift(World):
         self._renderer = self._make_renderer(agents_visible) if "frame" in self._observations else None
         joint_actions, modalities = all_coordinated_actions()
         self.tables = {"coordinated_actions": joint_actions, "coordinated_modality": modalities}
-        view = (num_channels(agents_visible), VIEW, VIEW)
+        view = (len(MAPS) + 4 * agents_visible, VIEW, VIEW)
         frame = (self._frame_pixels, self._frame_pixels, 3)
         shown = {
             "view": ArraySpec(view, "uint8", 0, 1, "egocentric crop of the room"),

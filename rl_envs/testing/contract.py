@@ -16,11 +16,16 @@ from rl_envs.core.spec import (
     deciding,
 )
 from rl_envs.core.world import Info, StepResult, World
-from rl_envs.testing.requirement import require
 
 _DECLARED = ("agents", "observation_spec", "action_spec", "max_episode_steps")
 """Attributes that every world sets."""
 _MAX_CHOICES = 2**20
+
+
+def require(holds: object, sentence: str) -> None:
+    """Raise `AssertionError(sentence)` unless the rule holds (also under `python -O`, unlike an assert)."""
+    if not holds:
+        raise AssertionError(sentence)
 
 
 def check_declaration(world: World) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays, deciding
 from rl_envs.core.world import StepResult, World
+from rl_envs.testing.contract import require
 from rl_envs.testing.recorder import (
     Record,
     WorldFactory,
@@ -31,7 +32,6 @@ from rl_envs.testing.recorder import (
     random_actions,
     with_texts,
 )
-from rl_envs.testing.requirement import require
 
 Recipe = tuple[str, Mapping[str, Any]]
 """`("package.module:callable", keyword arguments)`: how another process builds the same worlds."""

@@ -7,10 +7,9 @@ import numpy as np
 
 from rl_envs.core.spec import Actions, Array, Arrays, NumbersSpec, deciding
 from rl_envs.core.world import World
-from rl_envs.testing.contract import check_observations
+from rl_envs.testing.contract import check_observations, require
 from rl_envs.testing.determinism import pickled, require_same
 from rl_envs.testing.recorder import begin, play, random_actions, with_texts
-from rl_envs.testing.requirement import require
 
 _MAX_DRAWS = 9
 

@@ -13,7 +13,7 @@ from pettingzoo.test import parallel_api_test
 from pettingzoo.test.seed_test import parallel_seed_test
 
 from rl_envs.registry import make
-from rl_envs.testing.requirement import require
+from rl_envs.testing.contract import require
 from rl_envs.wrappers.gymnasium import TeamEnv, TeamVectorEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
 

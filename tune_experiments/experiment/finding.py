@@ -16,8 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from rl_envs.core.entry_point import ENTRY_POINT
-from rl_envs.registry import GYMNASIUM, find_entry_point
+from rl_envs.registry import ENTRY_POINT, GYMNASIUM, find_entry_point
 from tune_experiments.core.config_json import IMPORTED, config_from_json, config_to_json
 from tune_experiments.core.config_path import Rules, continuation_rules, find_differences
 from tune_experiments.core.errors import UserError

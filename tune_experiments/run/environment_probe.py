@@ -17,9 +17,8 @@ from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.random_play import random_legal_actions
 from rl_envs.core.spec import Actions, Array, Arrays, NumbersSpec
 from rl_envs.core.world import StepResult
-from rl_envs.testing.contract import EpisodeCheck, check_observations
+from rl_envs.testing.contract import EpisodeCheck, check_observations, require
 from rl_envs.testing.recorder import Record, begin, difference, play, with_texts
-from rl_envs.testing.requirement import require
 from rl_envs.wrappers.custom.values import space_repr
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.team_world import MakeWorld
@@ -309,7 +308,7 @@ def _actions(world: World) -> dict[str, int | str]:
     spec, declared = world.action_spec, None
     if isinstance(world, PettingZooWorld):
         layout = world.declaration.action_layout
-        declared = layout.counts if layout.is_plain else map(layout.describe_space, range(world.num_agents))
+        declared = layout.counts if layout.is_plain else map(space_repr, world.declaration.action_spaces)
     elif isinstance(spec, dict):
         return {name: describe_part(part) for name, part in spec.items()}
     return dict(zip(world.agents, declared or [spec] * world.num_agents, strict=True))  # type: ignore[list-item]

@@ -129,10 +129,6 @@ class ActionLayout:
         """Whether each part has a legal choice: [W] bool."""
         return all(legal[start:end].any() for start, end in self._spans)
 
-    def describe_space(self, agent: int) -> str:
-        """The action space of an agent."""
-        return space_repr(self._spaces[agent])
-
     def _native(self, agent: int) -> Native:
         space = self._spaces[agent]
         if self.is_plain:

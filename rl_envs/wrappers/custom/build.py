@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rl_envs.core.entry_point import ENTRY_POINT
 from rl_envs.core.errors import CustomEnvError, EnvRaisedError, did_you_mean, installing
+from rl_envs.registry import ENTRY_POINT
 from rl_envs.wrappers.custom.copies import open_env
 from rl_envs.wrappers.custom.declaration import MakeEnv, described, layers, peek
 from rl_envs.wrappers.custom.values import Mismatch, flag, short_repr
