@@ -106,7 +106,7 @@ def main() -> None:
     flags = parser.parse_args()
     if flags.train and flags.library not in TRAINERS:
         parser.error("the bare environment cannot be trained: leave --train out")
-    run = functools.partial(train, flags.library) if flags.train else STEP[flags.library]
+    run: Callable[[int], None] = functools.partial(train, flags.library) if flags.train else STEP[flags.library]
     run(BATCH)  # imports and first calls are not measured
     begins = cpu_seconds()
     run(flags.env_steps)
