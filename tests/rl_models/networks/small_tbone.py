@@ -31,7 +31,7 @@ def views(agents, batch=3, time=4, seed=0):
 
 
 def run(policy, obs, is_first=None, state=None):
-    batch, time = obs["view"].shape[:2]
+    batch, time = next(iter(obs.values())).shape[:2]
     is_first = torch.zeros(batch, time, dtype=torch.bool) if is_first is None else is_first
     return policy(obs, policy.initial_state(batch) if state is None else state, is_first)
 

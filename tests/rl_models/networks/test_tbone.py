@@ -1,4 +1,4 @@
-"""TBONE teams: parameter counts of the paper, any number of agents, used parameters, messages."""
+"""TBONE teams: any number of agents, used parameters, messages."""
 
 import pytest
 import torch
@@ -6,27 +6,6 @@ import torch
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_models.networks.network_config import TboneConfig
 from tests.rl_models.networks.small_tbone import assert_starts_as_the_authors_do, coordination, run, team, views
-
-
-def wide(last, communicates=True):
-    return TboneConfig(channels=(32, 64, 128, last), communicates=communicates)
-
-
-@pytest.mark.parametrize(
-    ("agents", "components", "last_convolution", "count"),
-    [
-        (2, 13, 256, 3_180_051),
-        (2, 1, 288, 3_195_338),
-        (2, 1, 256, 3_092_906),
-        (3, 13, 256, 3_231_835),
-        (3, 1, 256, 3_143_666),  # the sheet's "not balanced": the authors did not widen it for three agents
-    ],
-)
-def test_parameters_are_as_many_as_in_the_authors_networks(agents, components, last_convolution, count):
-    """No communication costs no parameter."""
-    for communicates in (True, False) if components == 1 else (True,):
-        policy = team(agents, components, wide(last_convolution, communicates))
-        assert sum(parameter.numel() for parameter in policy.parameters()) == count
 
 
 @pytest.mark.parametrize("components", [1, 3])
@@ -86,7 +65,7 @@ def test_agents_with_equal_views_differ_by_their_own_vector_alone():
 
 def test_weights_start_as_the_authors_do():
     """Glorot-uniform, convolutions times sqrt(2), zero biases, symbol classifiers of norm 0.01."""
-    policy = team(2, 13, wide(256))
+    policy = team(2, 13, TboneConfig())
     network = policy.network
     assert_starts_as_the_authors_do(policy, network.convolutions[2].weight, network.lstm.weight_hh)
     for part in (network.talk, network.reply):
