@@ -19,6 +19,7 @@ def pair(held, monsters=MONSTERS, items=(None, None, None), agents=(A, B), **arg
 def test_agents_win_when_all_targets_are_dead_and_only_the_killer_is_rewarded():
     world = pair([FIRST, SECOND])
     assert step(world, RIGHT, STAY) == ([1.0, -0.02], False, False)
+    assert world.state["held"][0].tolist() == [FIRST, SECOND]  # an item is kept after a kill
     assert step(world, STAY, RIGHT) == ([-0.02, 1.0], True, True)
 
 
@@ -27,12 +28,6 @@ def test_one_agent_alone_can_win():
     assert step(world, RIGHT, STAY) == ([1.0, -0.02], False, False)
     assert step(world, RIGHT, STAY) == ([-0.02, -0.02], False, False)
     assert step(world, RIGHT, STAY) == ([1.0, -0.02], True, True)
-
-
-def test_an_item_is_kept_after_a_kill():
-    world = pair([FIRST, SECOND])
-    step(world, RIGHT, STAY)
-    assert world.state["held"][0].tolist() == [FIRST, SECOND]
 
 
 @pytest.mark.parametrize("held", [0, SECOND, DISTRACTORS])

@@ -15,6 +15,11 @@ from rl_models.chat.record import LastReplies, Recorded, RecordError, Replay
 from tests.timeouts import TIMEOUT_SECONDS
 
 
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "chat.jsonl"
+
+
 def request(text, **changes):
     return ChatRequest(model="m", messages=(Message("user", text),), **changes)
 
@@ -24,8 +29,7 @@ def scripted(*outcomes):
     return Mock(**{"complete.side_effect": outcomes})
 
 
-def test_equal_requests_are_asked_once_in_this_run_and_the_next(tmp_path):
-    path = tmp_path / "chat.jsonl"
+def test_equal_requests_are_asked_once_in_this_run_and_the_next(path):
     first = scripted(ChatReply("one", 5, 2), ChatReply("two"))
     recorded = Recorded(path, first)
     answers = [recorded.complete(request(text)) for text in ("a", "a", "b", "a")]
@@ -34,8 +38,7 @@ def test_equal_requests_are_asked_once_in_this_run_and_the_next(tmp_path):
     assert Recorded(path, scripted()).complete(request("a")) == ChatReply("one", 5, 2)
 
 
-def test_answers_of_another_server_are_replayed_and_not_reused(tmp_path):
-    path = tmp_path / "chat.jsonl"
+def test_answers_of_another_server_are_replayed_and_not_reused(path):
     Recorded(path, scripted(ChatReply("one")), "first").complete(request("a"))
     with pytest.warns(UserWarning, match="1 of 1"):
         other = Recorded(path, scripted(ChatReply("two")), "second")
@@ -54,8 +57,7 @@ def test_stage_and_context_do_not_name_the_request():
     assert request("a", stage="x", context={"b": 1}).key == request("a").key
 
 
-def test_a_failure_is_written_down_and_asked_again(tmp_path):
-    path = tmp_path / "chat.jsonl"
+def test_a_failure_is_written_down_and_asked_again(path):
     live = Recorded(path, scripted(ChatFailure("no answer"), ChatReply("there")))
     outcomes = [live.complete(request("a")) for _ in range(3)]
     assert outcomes == [ChatFailure("no answer"), ChatReply("there"), ChatReply("there")]
@@ -63,8 +65,7 @@ def test_a_failure_is_written_down_and_asked_again(tmp_path):
     assert [replay.complete(request("a")) for _ in range(3)] == outcomes
 
 
-def test_half_a_line_at_the_end_is_cut_off(tmp_path):
-    path = tmp_path / "chat.jsonl"
+def test_half_a_line_at_the_end_is_cut_off(path):
     Recorded(path, scripted(ChatReply("one"))).complete(request("a"))
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"key": "dead')
@@ -75,8 +76,8 @@ def test_half_a_line_at_the_end_is_cut_off(tmp_path):
     assert Replay(path).complete(request("b")) == ChatReply("two")
 
 
-def test_half_a_line_that_another_still_writes_is_not_cut_off(tmp_path, monkeypatch):
-    path, waits = tmp_path / "chat.jsonl", threading.Event()
+def test_half_a_line_that_another_still_writes_is_not_cut_off(path, monkeypatch):
+    waits = threading.Event()
     Recorded(path, scripted(ChatReply("one"))).complete(request("a"))
     line = path.read_bytes().replace(request("a").key.encode(), request("b").key.encode())
 
@@ -96,8 +97,7 @@ def test_half_a_line_that_another_still_writes_is_not_cut_off(tmp_path, monkeypa
     assert Replay(path).complete(request("b")) == ChatReply("one")
 
 
-def test_half_a_line_of_somebody_who_was_killed_is_cut_off_by_whoever_writes_next(tmp_path):
-    path = tmp_path / "chat.jsonl"
+def test_half_a_line_of_somebody_who_was_killed_is_cut_off_by_whoever_writes_next(path):
     ours = Recorded(path, scripted(ChatReply("one"), ChatReply("two")))
     ours.complete(request("a"))
     with path.open("ab") as theirs:
@@ -123,8 +123,7 @@ for number in range(20):
 
 
 @pytest.mark.processes
-def test_processes_that_open_and_write_one_record_side_by_side_lose_no_line(tmp_path):
-    path = tmp_path / "chat.jsonl"
+def test_processes_that_open_and_write_one_record_side_by_side_lose_no_line(path):
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("one", "two")]
     assert [writer.wait() for writer in writers] == [0, 0]
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -133,8 +132,7 @@ def test_processes_that_open_and_write_one_record_side_by_side_lose_no_line(tmp_
     )
 
 
-def test_a_full_disk_leaves_no_half_a_line(tmp_path):
-    path = tmp_path / "chat.jsonl"
+def test_a_full_disk_leaves_no_half_a_line(path):
     record = Recorded(path, scripted(ChatReply("one"), ChatReply("two"), ChatReply("two")))
     record.complete(request("a"))
     whole = path.read_bytes()
@@ -151,20 +149,19 @@ def test_a_full_disk_leaves_no_half_a_line(tmp_path):
 @pytest.mark.parametrize(
     "line", ["no JSON", "[1]", '{"key": 3}', '{"key": "k"}', '{"key": "k", "reply": {"text": 4}}', "[" * 100_000]
 )
-def test_a_damaged_line_is_named(tmp_path, line):
-    path = tmp_path / "chat.jsonl"
+def test_a_damaged_line_is_named(path, line):
     path.write_text(json.dumps({"key": "k", "failure": "x"}) + "\n" + line + "\n")
     with pytest.raises(RecordError, match="line 2"):
         Replay(path)
 
 
-def test_a_record_that_is_missing_is_one_sentence(tmp_path):
-    with pytest.raises(RecordError, match=r"none\.jsonl"):
-        Replay(tmp_path / "none.jsonl")
+def test_a_record_that_is_missing_is_one_sentence(path):
+    with pytest.raises(RecordError, match=r"chat\.jsonl"):
+        Replay(path)
 
 
-def test_a_long_text_stands_in_the_record_once(tmp_path):
-    path, long = tmp_path / "chat.jsonl", "word " * 200
+def test_a_long_text_stands_in_the_record_once(path):
+    long = "word " * 200
     requests = [ChatRequest(model="m", messages=(Message("system", long), Message("user", t))) for t in "ab"]
     recorded = Recorded(path, scripted(ChatReply("one"), ChatReply("two")))
     for one in requests:
@@ -175,9 +172,8 @@ def test_a_long_text_stands_in_the_record_once(tmp_path):
     assert [Replay(path).complete(one).text for one in requests] == ["one", "two"]
 
 
-def test_the_record_holds_neither_key_nor_context(tmp_path, monkeypatch):
+def test_the_record_holds_neither_key_nor_context(path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
-    path = tmp_path / "chat.jsonl"
     Recorded(path, scripted(ChatReply("one"))).complete(request("a", stage="plan", context={"hidden": 1}))
     line = json.loads(path.read_text())
     assert set(line) == {"key", "stage", "request", "reply"}

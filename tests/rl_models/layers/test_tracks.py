@@ -1,5 +1,6 @@
 """Sprites are followed from moment to moment, and how they move is told by their distance from the agent."""
 
+import pytest
 import torch
 
 from rl_models.layers.tracks import FARTHER, NEARER, SAME, movements, tracks
@@ -13,31 +14,21 @@ def sprites(moments):
     return symbols, rows * SIDE + columns
 
 
-def follow(*moments):
-    """Tracks of one frame."""
-    return tracks(*sprites(moments), SIDE)[0].tolist()
+FOLLOWED = {
+    "in another order": ([[(7, 3, 3), (5, 1, 1)], [(5, 1, 2), (7, 3, 3)], [(7, 4, 3), (5, 2, 2)]], "01 10 01"),
+    "the nearer of one symbol": ([[(5, 1, 1), (5, 6, 6)], [(5, 5, 6), (5, 1, 2)]], "10 01"),
+    "by symbol where places change": ([[(7, 3, 3), (5, 3, 4)], [(5, 3, 3), (7, 3, 4)]], "10 01"),
+    "at most one other": ([[(5, 4, 4), (5, 4, 6)], [(5, 4, 5), (5, 0, 6)]], "01 01"),
+    "none that is absent now": ([[(5, 1, 1), (7, 2, 2)], [(5, 1, 1), (0, 0, 0)]], "02 02"),
+    "none that is absent always": ([[(5, 1, 1), (0, 0, 0)], [(5, 1, 1), (0, 0, 0)]], "02 02"),
+    "none that was absent": ([[(5, 1, 1)], [(0, 0, 0)], [(5, 1, 1)]], "1 1 0"),
+}
 
 
-def test_sprites_are_followed_through_other_orders():
-    assert follow([(7, 3, 3), (5, 1, 1)], [(5, 1, 2), (7, 3, 3)], [(7, 4, 3), (5, 2, 2)]) == [[0, 1], [1, 0], [0, 1]]
-
-
-def test_of_two_sprites_with_one_symbol_the_nearer_is_matched():
-    assert follow([(5, 1, 1), (5, 6, 6)], [(5, 5, 6), (5, 1, 2)]) == [[1, 0], [0, 1]]
-
-
-def test_sprites_that_change_places_are_matched_by_symbol():
-    assert follow([(7, 3, 3), (5, 3, 4)], [(5, 3, 3), (7, 3, 4)]) == [[1, 0], [0, 1]]
-
-
-def test_each_sprite_is_matched_with_at_most_one_other():
-    assert follow([(5, 4, 4), (5, 4, 6)], [(5, 4, 5), (5, 0, 6)]) == [[0, 1], [0, 1]]
-
-
-def test_sprites_that_are_absent_now_or_were_absent_have_no_match():
-    assert follow([(5, 1, 1), (7, 2, 2)], [(5, 1, 1), (0, 0, 0)]) == [[0, 2], [0, 2]]
-    assert follow([(5, 1, 1), (0, 0, 0)], [(5, 1, 1), (0, 0, 0)]) == [[0, 2], [0, 2]]
-    assert follow([(5, 1, 1)], [(0, 0, 0)], [(5, 1, 1)]) == [[1], [1], [0]]
+@pytest.mark.parametrize(("moments", "wanted"), FOLLOWED.values(), ids=FOLLOWED)
+def test_sprites_are_followed_by_symbol_and_distance(moments, wanted):
+    followed = tracks(*sprites(moments), SIDE)[0].tolist()
+    assert ["".join(map(str, moment)) for moment in followed] == wanted.split()
 
 
 def moved(agent, *moments):
@@ -61,9 +52,6 @@ def test_one_step_in_several_moments_is_a_movement():
     assert moved([(4, 4)] * 4, *[[(5, 4, column)] for column in (9, 9, 8, 8)]) == [[NEARER]] * 4
 
 
-def test_a_sprite_that_is_gone_has_no_movement():
+def test_a_sprite_that_is_gone_has_no_movement_and_one_that_comes_back_has_not_moved():
     assert moved([(4, 4), (4, 4)], [(5, 1, 1), (7, 2, 2)], [(5, 1, 1), (0, 0, 0)]) == [[SAME, 0], [SAME, 0]]
-
-
-def test_a_sprite_that_comes_back_has_not_moved():
     assert moved([(4, 4)] * 3, [(5, 1, 1)], [(0, 0, 0)], [(5, 2, 2)]) == [[0], [0], [SAME]]
