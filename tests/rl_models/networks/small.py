@@ -106,14 +106,3 @@ def gradients(policy, obs):
     policies = output.policy.log_marginals
     weigh(policies[obs["legal"][:, :, :, None]] if "legal" in obs else policies, output.values).backward()
     return {name: parameter.grad for name, parameter in policy.named_parameters()}
-
-
-class Uncached(torch.nn.Module):
-    """The same network with nothing kept while it acts: it reads its texts or sentences anew at every step."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.inner, self.num_agents, self.initial_state = network, network.num_agents, network.initial_state
-
-    def forward(self, obs, state, is_first):
-        return self.inner(obs, state, is_first)

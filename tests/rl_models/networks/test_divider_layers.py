@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rl_models.networks.entity_divider import choose_first, divide, nearest_agents
+from rl_models.networks.entity_divider import choose_first, nearest_agents
 from rl_models.networks.entity_divider_emma import NeighbourConvolution
 
 
@@ -22,23 +22,12 @@ def test_the_gradient_is_that_of_the_soft_sample():
     torch.testing.assert_close(hard, torch.autograd.grad(soft.sum(), logits)[0])
 
 
-def test_uniforms_at_the_ends_are_finite_and_without_uniforms_the_likelier_class_is_taken():
+def test_uniforms_at_the_ends_are_finite():
     logits = torch.tensor([[3.0, 1.0], [1.0, 3.0]], requires_grad=True)
     drawn = choose_first(logits, torch.tensor([0.0, 1.0]))
     assert drawn.tolist() == [0, 1]
     drawn.sum().backward()
     assert logits.grad.isfinite().all()
-    assert choose_first(logits, None).tolist() == [1, 0]
-
-
-def test_a_division_masks_entities_alone():
-    entities = torch.tensor([[True, False, True]])
-    division = divide(torch.zeros(1, 3, 2), entities, torch.zeros(1, 3, 2, 2), torch.tensor([[0.9, 0.9, 0.1]]))
-    assert division.mask.tolist() == [[1, 0, 0]]
-    assert division.probability.tolist() == [[0.5, 0, 0.5]]
-    own, left = division.own_and_others()
-    assert own.tolist() == [[1, 1, 0]]
-    assert left.tolist() == [[0, 1, 1]]
 
 
 def test_an_agent_that_has_left_is_nearest_to_nothing_and_one_that_is_alone_keeps_everything():

@@ -6,8 +6,7 @@ import pytest
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from tests.rl_models.networks.emma_games import collector, team, world
-from tests.rl_models.networks.small import Uncached
-from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, ratio_error, second_fragment
+from tests.rl_models.training.small import ratio_error, second_fragment
 
 KINDS = {
     "stage 1": {},
@@ -33,17 +32,6 @@ def test_rollout_equals_train_for_game_id_and_private_networks(arguments):
     place = world(stage=2, num_agents=2, shows_roles=True)
     one = collector(place, team(place, **arguments))
     assert ratio_error(Ppo(), one.policy, one.collect()) < 1e-5
-
-
-@pytest.mark.parametrize("shares_network", [True, False])
-def test_acting_with_kept_encodings_is_acting_without(shares_network):
-    kept, plain = (
-        collector(place, team(place, shares_network=shares_network))
-        for place in (world(stage=2, num_agents=2), world(stage=2, num_agents=2))
-    )
-    plain.policy.network = Uncached(plain.policy.network)
-    for _ in range(2):
-        assert_equal_fragments(kept.collect(), plain.collect(), close=ROUNDING)
 
 
 def test_a_sentence_is_read_once_an_episode_while_acting_and_anew_after_an_update():

@@ -7,9 +7,7 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import Fragment, forward, to_batch
-from rl_models.losses.division import division_probe
 from rl_models.networks.entity_divider import ENTITIES, MASK
-from rl_models.training.evaluation import Evaluation
 from tests.rl_models.networks.small_endi import BACKBONES, team_for, world
 from tests.rl_models.training.small import begun, ratio_error, second_fragment
 
@@ -98,18 +96,3 @@ def test_values_of_stopped_episodes_are_those_of_their_last_observation(backbone
     with torch.no_grad():
         values = one.policy(obs, {}, torch.zeros(1, 1, dtype=torch.bool)).values[0, 0]
     np.testing.assert_allclose(fragment.steps["final_values"][world_row, moment], values, atol=1e-5)
-
-
-@both
-def test_an_evaluation_draws_masks_or_takes_the_likeliest(backbone):
-    policy = team_for(backbone, world(backbone))
-    seen = []
-    policy.network.register_forward_hook(lambda _, inputs, __: seen.append("noise" in inputs[0]))
-    drawn = Evaluation(world(backbone), policy, division_probe, is_greedy=True).run(3)
-    assert all(seen)
-    seen.clear()
-    likeliest = Evaluation(world(backbone), policy, division_probe, is_greedy=True, draws_noise=False).run(3)
-    assert not any(seen)
-    for metrics in (drawn, likeliest):
-        assert metrics["own_entities_0"].shape == metrics["own_entities_1"].shape == (6,)
-        assert all((metrics[name] >= 0).all() and (metrics[name] <= 1).all() for name in ("overlap", "coverage"))

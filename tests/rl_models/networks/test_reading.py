@@ -12,6 +12,7 @@ from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, Txt2PiConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
+from tests.rl_models.networks import small_matching
 from tests.rl_models.networks.slow_reading import SlowReading
 from tests.rl_models.networks.small import ACTIONS, NETWORKS, WORDS, gradients, narrow, observations, run, sizes, team
 
@@ -112,14 +113,24 @@ def test_tokens_in_the_observation_stand_for_rows():
 # --------------------------------------------------------------------------------------- attention
 
 
-def test_attention_maps_are_weights_over_the_words_of_each_frames_document():
-    policy, obs = team("released", agents=2), observations(agents=2)
+READERS = {
+    "txt2pi": (lambda: team("released", agents=2), observations),
+    "mention-matching": (lambda: small_matching.team(2), small_matching.observations),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_attention_maps_are_weights_over_the_words_of_each_frames_document(reader):
+    build, show = READERS[reader]
+    policy, obs = build(), show(agents=2)
+    if reader == "mention-matching":
+        obs["document"] = obs["document"].clamp(min=1)  # of the empty document it says nothing
     assert run(policy, obs).extras == {}
     policy.network.shows_attention = True
     maps = run(policy, obs).extras
     lead = (3, 7, 2)
     assert maps["attention/goal"].shape == (*lead, 11)
-    assert maps["attention/grid"].shape == (*lead, 5, 11)
+    assert reader != "txt2pi" or maps["attention/grid"].shape == (*lead, 5, 11)
     length = (obs["texts/document"] != 0).sum(-1).clamp(min=1)[obs["document"].long()]
     behind = torch.arange(11) >= length[..., None]
     for weights in (maps["attention/goal"], *maps["attention/grid"].unbind(-2)):

@@ -12,8 +12,8 @@ from rl_models.runtime.texts import TextCache
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
-from tests.rl_models.networks.small import NETWORKS, Uncached, narrow, sizes_of
-from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, begun, ratio_error, second_fragment
+from tests.rl_models.networks.small import NETWORKS, narrow, sizes_of
+from tests.rl_models.training.small import begun, ratio_error, second_fragment
 
 FULL = {"group": True, "dyna": True, "nl": True}
 
@@ -36,16 +36,6 @@ def test_rollout_equals_train(name, objective):
     place = world(max_episode_steps=6)
     one = collector(place, team(place, name))
     assert ratio_error(objective, one.policy, second_fragment(one)) < 1e-5
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("arguments", [{}, {"resample_text": "step"}, {"nl": False, "max_episode_steps": 6}])
-def test_acting_with_kept_encodings_is_acting_without(arguments):
-    place, other = world(**arguments), world(**arguments)
-    kept, plain = collector(place), collector(other)
-    plain.policy.network = Uncached(plain.policy.network)
-    for _ in range(3):
-        assert_equal_fragments(kept.collect(), plain.collect(), close=ROUNDING)
 
 
 def test_a_document_is_encoded_once_a_fragment_while_acting():
@@ -76,11 +66,8 @@ def test_new_weights_read_texts_anew():
     assert ratio_error(Impala(), one.policy, fragment) < 1e-5
 
 
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_an_evaluation_drops_texts_that_nothing_shows_and_plays_the_same_games(is_kept, monkeypatch):
+def test_an_evaluation_drops_texts_that_nothing_shows_and_plays_the_same_games(monkeypatch):
     policy = team(world())
-    if not is_kept:
-        policy.network = Uncached(policy.network)
     whole = Evaluation(world(), policy).run(3, episodes_per_world=4)
     monkeypatch.setattr("rl_models.training.evaluation.TEXTS_KEPT_FOR", 2)
     evaluation = Evaluation(world(), policy)
