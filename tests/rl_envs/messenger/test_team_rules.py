@@ -56,13 +56,9 @@ def test_agents_overlap_and_swap_freely():
 
 
 @pytest.mark.parametrize("stage", [2, 3])
-def test_an_entity_that_moves_into_an_agents_cell_touches_it(stage):
+def test_an_entity_that_moves_into_an_agents_cell_touches_it_and_cannot_be_swapped_with(stage):
     assert played(enemy=(4, 4), moves=[DOWN, STAY, STAY, STAY, STAY], stage=stage) == LOST
     assert played(goals=((4, 4), None), moves=[STAY, STAY, STAY, DOWN, STAY], stage=stage) == LOST
-
-
-@pytest.mark.parametrize("stage", [2, 3])
-def test_an_enemy_cannot_be_swapped_with(stage):
     assert played(UP, STAY, enemy=(4, 4), moves=[DOWN, STAY, STAY, STAY, STAY], stage=stage) == LOST
 
 
@@ -92,14 +88,11 @@ def test_in_stage_3_each_agent_gets_a_message_once():
     assert played(messages=(C, None), avatars=(C, C), stage=3) == (0.4, False, False)
 
 
-def test_in_stage_3_agents_win_by_reaching_different_goals_one_after_another():
+def test_in_stage_3_agents_win_by_reaching_different_goals_one_after_another_and_not_by_the_same():
     world = scene(goals=(A, (5, 7)), holds=BOTH, stage=3)
     assert step(world, STAY, STAY) == NOTHING
     assert world.state["reached"][0].tolist() == [[True, False], [False, False]]
     assert step(world, UP, RIGHT) == WON
-
-
-def test_in_stage_3_the_same_goal_is_not_enough():
     world = scene(goals=(C, None), avatars=(C, C), holds=BOTH, stage=3)
     assert step(world, STAY, STAY) == NOTHING and step(world, STAY, STAY) == NOTHING
     assert world.state["reached"][0].tolist() == [[True, False], [True, False]]

@@ -52,16 +52,11 @@ def test_a_chef_takes_a_detour_around_the_other():
     assert chosen[0] == at[0] - 1  # back, for the other one uses a counter of the upper lane
 
 
-def test_a_chef_that_rests_makes_way():
+def test_a_chef_that_rests_makes_way_and_without_a_detour_chefs_step_aside_by_chance():
     kitchen = Kitchen(CORRIDOR)
     ways, at = ShortestPaths(kitchen), kitchen.starts + np.array([1, 0])
-    chosen = ways.next_cells(at, targets(kitchen, "hatch", ""), HALVES)
-    assert chosen.tolist() == [at[1], at[1] + 1]
-
-
-def test_without_a_detour_chefs_step_aside_by_chance():
-    kitchen = Kitchen(CORRIDOR)
-    ways, at = ShortestPaths(kitchen), kitchen.starts + np.array([1, 0])
+    resting = targets(kitchen, "hatch", "")
+    assert ways.next_cells(at, resting, HALVES).tolist() == [at[1], at[1] + 1]
     wanted = targets(kitchen, "hatch", "onion store")
     assert ways.next_cells(at, wanted, HALVES).tolist() == at.tolist()
     aside = ways.next_cells(at, wanted, np.array([0.0, 0.0, 0.9, 0.0]))
