@@ -225,11 +225,13 @@ def test_control_c_within_an_environment_is_no_error_of_it():
 NO_ENVIRONMENTS = {
     "a class": (lambda: Signal, ["class Signal", "Signal()"]),
     "several at once": (lambda: gymnasium.vector.SyncVectorEnv([Solo] * 3), ["SyncVectorEnv", "3 environments"]),
+    "a function that exits": (lambda: sys.exit(0), ["SystemExit"]),
+    "a reset without a seed": (functools.partial(Signal, reset=lambda: None), ["TypeError", "reset(seed=None"]),
 }
 
 
 @pytest.mark.parametrize("case", NO_ENVIRONMENTS)
-def test_what_is_not_one_environment_is_called_what_it_is(case):
+def test_what_is_not_one_environment_of_the_api_is_called_what_it_is(case):
     make_env, words = NO_ENVIRONMENTS[case]
     said = refusal(make_env)
     assert [word for word in words if word not in said] == []
@@ -244,11 +246,6 @@ def test_an_observation_without_numbers_is_taken():
     world = from_pettingzoo(nothing, 2)
     assert world.bounds["observation"] == (0, 0)
     assert world.reset(0)["observation"].shape == (2, 2, 0)
-
-
-def test_a_function_that_exits_instead_of_building_is_one_sentence():
-    with pytest.raises(CustomEnvError, match="SystemExit"):
-        from_pettingzoo(lambda: sys.exit(0))
 
 
 @pytest.mark.processes
@@ -281,11 +278,6 @@ def test_a_picture_that_is_none_is_one_sentence(case):
     world.reset(0)
     with pytest.raises(CustomEnvError, match=rf"Signal, at reset.*render.*{words}.*rgb_array"):
         world.render()
-
-
-def test_a_reset_without_a_seed_is_told_what_the_api_gives():
-    with pytest.raises(CustomEnvError, match=r"TypeError.*reset\(seed=None"):
-        from_pettingzoo(functools.partial(Signal, reset=lambda: None))
 
 
 LIMITS = {
