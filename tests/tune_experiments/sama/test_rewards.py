@@ -61,8 +61,6 @@ FUNCTION = "def reward(previous, current):\n    "
     ("code", "reason"),
     [
         ("open('/etc/passwd')", "open|effect"),
-        ("while True: pass", "While is not allowed"),
-        ("return ().__class__.__base__", "attribute .__"),
         ("return 1", "returns 1 for every pair"),
         ("return current['served']", "other than 0 and 1|do not fulfil"),
         ("return 1 if previous['me']['holds'] == 'soup' else 0", "do not fulfil the sub-goal"),
