@@ -32,9 +32,9 @@ from tune_experiments.run.trial import Trial
 WINDOW, SHARE = 20, "learner/skipped_updates"
 
 
-def trained(folder, declared, report=lambda row: None):
-    """Run a trial, or continue it; its log."""
-    Trial(experiment(declared, "calm"), Config(), "walkers", 0, folder).run(report)
+def trained(folder, declared):
+    """Run a trial; its log."""
+    Trial(experiment(declared, "calm"), Config(), "walkers", 0, folder).run(lambda row: None)
     return read_metrics(folder / "metrics.jsonl")
 
 
@@ -53,21 +53,6 @@ def test_a_trial_fails_once_more_than_half_of_its_last_updates_were_skipped(tmp_
     said = str(refused.value)
     assert "12 of" in said and f"env step {5 * BATCH} " in said and "learning-rate" in said
     assert read_test_results(tmp_path) is None
-
-
-def test_a_trial_that_is_killed_on_the_way_fails_where_an_unbroken_one_does(tmp_path):
-    one = declared(begins=6, checkpoint_every_env_steps=BATCH)
-
-    def dies(row):
-        if row["env_steps"] == 8 * BATCH:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path, one, dies)
-    with pytest.raises(UserError) as refused:
-        trained(tmp_path, one)
-    assert [row[SKIPPED_COUNT] for row in read_metrics(tmp_path / "metrics.jsonl")][-3:] == [8, 10, 12]
-    assert f"env step {5 * BATCH} " in str(refused.value)
 
 
 def test_a_trial_of_fewer_updates_than_the_window_fails_at_its_end(tmp_path):
