@@ -3,14 +3,18 @@
 `make check` runs the tests without any of the marks below; they start neither Ray nor a process. This pytest plugin
 sets the mark that follows from a rule, and watches all other tests in every tier: a test that starts a process fails,
 also where the code under test swallows the refusal. Ray cannot start without a process.
+
+It also keeps in pytest's cache how long each test took, so that `--max-cpu-seconds` can leave out those that are known
+to take longer: `make check` is fast from its second run on.
 """
 
 from __future__ import annotations
 
 import multiprocessing.util
 import sys
+import time
 from collections.abc import Generator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -23,16 +27,21 @@ _PROBES = frozenset({"fc-list", "git", "nvidia-smi", "uname"})
 """Programs that answer at once: what a run's manifest and libraries ask about the checkout and the machine. matplotlib
 asks for the fonts where it has no list of them yet."""
 
+_SECONDS = "concord/cpu_seconds"
+"""CPU-seconds of a test and its fixtures, the fewest of all its runs: the first test of a process imports for others.
+Key of pytest's cache, test -> seconds, and of a report's properties."""
+
 
 class ProcessRefusedError(RuntimeError):
     """A test without a mark starts a process."""
 
 
 class _Watch:
-    """What the running test has started although it must not; None while processes are allowed."""
+    """What the running test has started although it must not (None while processes are allowed), and past ones took."""
 
     started: list[str] | None = None
     is_set = False
+    seconds: ClassVar[dict[str, float]] = {}
 
 
 def _refuse(what: str) -> None:
@@ -61,22 +70,48 @@ def pytest_configure() -> None:
     sys.addaudithook(_audit)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the limit of the check tier."""
+    help_text = "leave out tests that took more CPU-seconds in every run that pytest's cache knows"
+    parser.addoption("--max-cpu-seconds", type=float, help=help_text)
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark a test by the fixtures that it uses, itself or through another fixture."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark a test by the fixtures that it uses, itself or through another fixture; leave out what takes too long."""
     for item in items:
         for fixture, mark in _MARKED_BY.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(mark)
+    if (limit := config.getoption("max_cpu_seconds")) is not None and config.cache:
+        seconds = config.cache.get(_SECONDS, {})
+        kept = [item for item in items if seconds.get(item.nodeid, 0) <= limit]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note what a test took; with pytest-xdist in its main process, too."""
+    if report.when == "call":
+        _Watch.seconds[report.nodeid] = sum(value for name, value in report.user_properties if name == _SECONDS)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep what the tests took, in the main process."""
+    if session.config.cache and not hasattr(session.config, "workerinput"):
+        known = session.config.cache.get(_SECONDS, {})
+        least = {test: min(seconds, known.get(test, seconds)) for test, seconds in _Watch.seconds.items()}
+        session.config.cache.set(_SECONDS, known | least)
 
 
 def _watched(item: pytest.Item) -> Generator[None, Any, Any]:
-    before, started = _Watch.started, []
+    before, started, begun = _Watch.started, [], time.process_time()
     _Watch.started = None if any(map(item.get_closest_marker, MAY_START_PROCESSES)) else started
     try:
         result = yield
     finally:
         _Watch.started = before
+        item.user_properties.append((_SECONDS, time.process_time() - begun))
     if started:
         raise ProcessRefusedError(f"{started[0]}: mark this test `processes` or `ray`, or start nothing")
     return result
