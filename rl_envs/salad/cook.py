@@ -29,7 +29,7 @@ class ScriptedCooks:
     def act(self, heard: Sequence[Sequence[Subtask | None]] | None = None) -> Array:
         """Actions for the present state of the world, [B, N] int64; agents that do not decide wait.
 
-        `heard` [B][N] is the subtask that a message requested of each agent, or None; by default none gets messages.
+        `heard` `[B][N]` is the subtask that a message requested of each agent, or None; by default none gets messages.
         """
         world, state = self._world, self._world.state
         for memory in (self._passed, self._asked_for):

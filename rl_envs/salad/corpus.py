@@ -128,7 +128,7 @@ def _play(
 def erring_actions(
     cooks: ScriptedCooks, legal: Array, sent: Sequence[Sequence[str]], error: float, random: np.random.Generator
 ) -> tuple[Array, Array, Array]:
-    """Actions of cooks that receive the messages `sent` [B][N], a share `error` of them random.
+    """Actions of cooks that receive the messages `sent` `[B][N]`, a share `error` of them random.
 
     Gives the actions, those without errors, and random legal ones, [B, N] int64 each.
     """
