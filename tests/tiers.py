@@ -28,8 +28,8 @@ _PROBES = frozenset({"fc-list", "git", "nvidia-smi", "uname"})
 asks for the fonts where it has no list of them yet."""
 
 _SECONDS = "concord/cpu_seconds"
-"""CPU-seconds of a test and its fixtures, the fewest of all its runs: the first test of a process imports for others.
-Key of pytest's cache, test -> seconds, and of a report's properties."""
+"""Key of CPU-seconds, of a test with its fixtures, in reports and in pytest's cache. The cache keeps the fewest of all
+runs of a test, because the first test of a process imports for the others."""
 
 
 class ProcessRefusedError(RuntimeError):
@@ -83,25 +83,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for fixture, mark in _MARKED_BY.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(mark)
-    if (limit := config.getoption("max_cpu_seconds")) is not None and config.cache:
-        seconds = config.cache.get(_SECONDS, {})
-        kept = [item for item in items if seconds.get(item.nodeid, 0) <= limit]
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = kept
+    cache, limit = getattr(config, "cache", None), config.getoption("max_cpu_seconds")
+    if cache and limit is not None:
+        seconds = cache.get(_SECONDS, {})
+        config.hook.pytest_deselected(items=[item for item in items if seconds.get(item.nodeid, 0) > limit])
+        items[:] = [item for item in items if seconds.get(item.nodeid, 0) <= limit]
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note what a test took; with pytest-xdist in its main process, too."""
+    """Note what a test took, 0 if it failed, so that it is run again; with pytest-xdist in its main process, too."""
     if report.when == "call":
-        _Watch.seconds[report.nodeid] = sum(value for name, value in report.user_properties if name == _SECONDS)
+        took = sum(value for name, value in report.user_properties if name == _SECONDS)
+        _Watch.seconds[report.nodeid] = 0.0 if report.failed else took
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Keep what the tests took, in the main process."""
-    if session.config.cache and not hasattr(session.config, "workerinput"):
-        known = session.config.cache.get(_SECONDS, {})
+    cache = getattr(session.config, "cache", None)
+    if cache and not hasattr(session.config, "workerinput"):
+        known = cache.get(_SECONDS, {})
         least = {test: min(seconds, known.get(test, seconds)) for test, seconds in _Watch.seconds.items()}
-        session.config.cache.set(_SECONDS, known | least)
+        cache.set(_SECONDS, known | least)
 
 
 def _watched(item: pytest.Item) -> Generator[None, Any, Any]:

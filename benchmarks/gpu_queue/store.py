@@ -136,7 +136,7 @@ class Store:
     def unpack(self) -> None:
         """Replace the work folder by the archive in DIR, unless that was made from it or there is none.
 
-        Raises UserError where a part is missing or damaged.
+        Raises UserError where a part is missing or damaged, or an earlier version packed it.
         """
         for left in self.work.glob(f"{_HIDDEN}*"):
             shutil.rmtree(left)
@@ -147,7 +147,12 @@ class Store:
         shutil.rmtree(self.work / _ITEMS, ignore_errors=True)
         try:
             with tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=self.work) as hidden:
-                zipfile.ZipFile(io.BytesIO(content)).extractall(hidden)
+                archive = zipfile.ZipFile(io.BytesIO(content))
+                if not all(name.startswith(f"{_ITEMS}/") for name in archive.namelist()):
+                    raise UserError(
+                        f"{self.out} was packed by an earlier version of Concord: continue it with that one"
+                    )
+                archive.extractall(hidden)
                 (Path(hidden) / _ITEMS).rename(self.work / _ITEMS)
         except (zipfile.BadZipFile, zlib.error, FileNotFoundError) as error:
             raise UserError(f"the parts in {self.out} are damaged ({error}): copy them again") from error

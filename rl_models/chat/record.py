@@ -37,7 +37,7 @@ class Recorded:
     """
 
     def __init__(self, path: Path, transport: Transport, address: str = "") -> None:
-        """Open the record at `path`, or create it; `address` names the transport's server, if there is one.
+        """Open the record at `path`, or create it; `address` names the transport's server or weights, if it has any.
 
         Raises RecordError where the file is no record, or cannot be written.
         """
@@ -50,8 +50,8 @@ class Recorded:
         self._replies = {key: outcome for key, outcome in mine if isinstance(outcome, ChatReply)}
         if len(mine) < len(known):
             warnings.warn(
-                f"{len(known) - len(mine)} of {len(known)} exchanges in {path} are with another server or an unknown "
-                "one: their answers are not reused, and their questions are sent again",
+                f"{len(known) - len(mine)} of {len(known)} exchanges in {path} are with another server or other "
+                "weights, or with unknown ones: their answers are not reused, and their questions are asked again",
                 stacklevel=2,
             )
         try:

@@ -20,7 +20,7 @@ def measure_dependence(
 
     Up to `MAX_JOINT_ACTIONS` joint actions `tvd` is exact. Of more, `tvd_estimate` is a mean over samples; with numbers
     among the actions it is `mutual_information`, in nats (of three agents or more their total correlation). An estimate
-    has no bias, and new samples at each step. A policy that has neither gives nothing. The policy has batch shape
+    is unbiased, and draws new samples at each step. A policy that has neither gives nothing. The policy has batch shape
     [B, 1], `decides` is [B, 1, N] bool (None: all), the generator is on the CPU.
     """
     if isinstance(policy, WholeJointPolicy) and policy.num_actions**policy.num_agents <= MAX_JOINT_ACTIONS:

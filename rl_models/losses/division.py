@@ -126,7 +126,7 @@ Regulariser = Literal["num", "dis", "dis_balance", "kl", "none"]
 class AgentModellingLoss:
     """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2), times `weight`.
 
-    Agents that have left the game predict nothing, and what those do that do not decide is not predicted.
+    Agents that have left the game predict nothing, and actions of agents that do not decide are not predicted.
     """
 
     weight: float = 1.0

@@ -1,6 +1,8 @@
 """Files of the GPU queue: what is packed, and that it goes on from them alone."""
 
+import io
 import shutil
+import zipfile
 
 import numpy as np
 import pytest
@@ -122,8 +124,19 @@ def test_a_kill_between_the_parts_of_two_archives_leaves_the_older_one(tmp_path)
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["queue_000010.part_1_of_1"]
 
 
-@pytest.mark.parametrize(("name", "content"), [("part_1_of_2", None), ("part_1_of_1", b"torn")])
-def test_an_archive_that_is_not_whole_is_refused_with_the_folder(tmp_path, name, content):
+def archive_with(name):
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
+        archive.writestr(name, b"")
+    return buffer.getvalue()
+
+
+EARLIER = archive_with("pieces/items/item/run/trials/a/checkpoint_000001/piece")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("part_1_of_2", None), ("part_1_of_1", b"torn"), ("part_1_of_1", EARLIER)]
+)
+def test_an_archive_that_is_not_whole_or_of_an_earlier_form_is_refused_with_the_folder(tmp_path, name, content):
     out = packed(tmp_path)
     (path,) = out.iterdir()
     path.rename(out / f"queue_000001.{name}")

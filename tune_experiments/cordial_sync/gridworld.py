@@ -56,7 +56,7 @@ _BALANCED = 288
 _DECLINE_OPTIMISER_STEPS, _STEPS_OF_TEXT = (episodes * 250 // AUTHORS_ENV_STEPS for episodes in (4_950, 5_000))
 """Optimiser steps of the authors in the 4,950 episodes, each of at most 250 env steps, in which beta falls."""
 
-_TASK = re.compile(r"(-\d+_pixel_frames)?(?:-(\d)_agents)?$")
+_TASK = re.compile(r"(-\d+_pixel_frames)?(?:-(\d+)_agents)?$")
 """End of a test environment's name (`evaluation.world_name`): whether agents see frames, and their number if not 2."""
 PAPER_NUMBERS: dict[tuple[bool, int], PaperNumbers] = {
     (True, 2): {

@@ -31,7 +31,7 @@ class ExpertWarmStart:
     expert_probability: UnitInterval = 0.9
     """Probability, from 0 to 1, that the expert acts for both agents in an env step, at the start."""
     decline_episodes: PositiveInt = 4_000
-    """Number of training episodes in which that probability falls linearly to 0; a stage of fewer ends before."""
+    """Number of training episodes in which that probability falls linearly to 0; a shorter stage ends before."""
     learning_rate: PositiveFloat = 1e-3
     """Learning rate of the stage, above 0."""
     num_epochs: PositiveInt = 4
