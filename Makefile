@@ -75,8 +75,8 @@ PYTEST := $(BIN)/python -m pytest --maxprocesses 4 --dist loadfile --no-loadscop
 # Tests with Ray wait for other processes most of the time, so one process more than there are cores runs them.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
-check: lint type ## style, types and the short tests without Ray and processes (80 seconds from the second run on)
-	$(PYTEST) logical -m "not (ray or processes or cluster or browser or long or slow or models)" --max-cpu-seconds 0.15 $(ARGS)
+check: lint type ## style, types and the short tests without Ray and processes (100 seconds from the second run on)
+	$(PYTEST) logical -m "not (ray or processes or cluster or browser or long or slow or models)" --max-cpu-seconds 0.1 $(ARGS)
 
 test: lint type ## style, types and every test but the slow ones and those of real models
 	$(PYTEST) $$(($(CORES) + 1)) -m "not (slow or models)" $(ARGS)
