@@ -27,7 +27,7 @@ from rl_models.networks.entity_divider import (
     own_first,
 )
 from rl_models.networks.network_config import PartsConfig
-from rl_models.networks.parts import Part, PartsEncoder, Scaling, TowersOfParts
+from rl_models.networks.parts import Part, PartsEncoder, TowersOfParts
 from rl_models.networks.text_readers import TextReader
 from rl_models.policy import Features, State, agents_alive
 from rl_models.runtime.added_observations import NOISE
@@ -88,7 +88,7 @@ class DividedParts(TowersOfParts):
         encoder, self.goal_reader = cast(PartsEncoder, self.encoders[0]), None
         width = config.reader.word_features
         if self._has_numbers:
-            width, self.goal_scaling = part.shape[-1], Scaling(part.scale)
+            width = part.shape[-1]
         elif part.vocabulary and encoder.words is not None:
             width = int(encoder.words.features)  # type: ignore[arg-type]  # a module's attribute has no type
         if isinstance(encoder.reader, TextReader):
@@ -123,9 +123,7 @@ class DividedParts(TowersOfParts):
     def _divide(self, obs: dict[str, Tensor]) -> Division:
         """Masks of the entities of K frames, from the goal grounded from the agent's side and from the others' side."""
         encoder, key = cast(PartsEncoder, self.encoders[0]), self._keys.key
-        entries = encoder.entries(obs, key)
-        if self._has_numbers:
-            entries = self.goal_scaling(entries.flatten(3)).view_as(entries)
+        entries = encoder.scaled(obs, key).view(obs[key].shape) if self._has_numbers else encoder.entries(obs, key)
         entries = (entries[..., -1, :, :] if self._has_moments else entries).flatten(3, -2)  # [B, T, N, E, width]
         if self.goal_reader is not None:
             entries = torch.cat([entries, self.goal_reader(encoder.with_texts(obs), entries)], -1)

@@ -89,6 +89,7 @@ class PartsEncoder(nn.Module):
         self._kind_keys, self._name_keys = [part.key for part in ids], [part.key for part in names]
         self._vectors = [part for part in parts if not (part.is_image or part.vocabulary or part.ids)]
         self.scalings = nn.ModuleList(Scaling(part.scale) for part in self._vectors)
+        self._scaling_of = {part.key: place for place, part in enumerate(self._vectors)}
         self.images = nn.ModuleList(_ImageEncoder(config, part) for part in self._images)
         width = config.reader.word_features
         self.kinds = nn.ModuleList(nn.Embedding(part.ids, width) for part in ids)
@@ -116,8 +117,7 @@ class PartsEncoder(nn.Module):
         perhaps further axes; keys that are left out have weight 1.
         """
         weights = weights or {}
-        flat = (self.entries(obs, part.key, weights).unsqueeze(-1).flatten(3) for part in self._vectors)
-        vectors = [scaling(vector) for scaling, vector in zip(self.scalings, flat, strict=True)]
+        vectors = [self.scaled(obs, part.key, weights) for part in self._vectors]
         images = [encoder(obs[part.key]) for encoder, part in zip(self.images, self._images, strict=True)]
         kinds = [self.entries(obs, key, weights).unsqueeze(3).flatten(3) for key in self._kind_keys]
         named = [
@@ -125,6 +125,11 @@ class PartsEncoder(nn.Module):
         ]
         seen = torch.cat([*vectors, *images, *kinds, *named], -1)
         return seen if self.reader is None else torch.cat([seen, self.reader(self.with_texts(obs), seen)], -1)
+
+    def scaled(self, obs: dict[str, Tensor], key: str, weights: Mapping[str, Tensor] | None = None) -> Tensor:
+        """Numbers of an array as one vector on the scale of their bounds, [B, T, N, F]; arguments of `forward`."""
+        numbers: Tensor = self.scalings[self._scaling_of[key]](self.entries(obs, key, weights).unsqueeze(-1).flatten(3))
+        return numbers
 
     def entries(self, obs: dict[str, Tensor], key: str, weights: Mapping[str, Tensor] | None = None) -> Tensor:
         """Features of an array's entries: numbers [B, T, N, ...], or vectors of kinds and names [B, T, N, ..., F].
