@@ -6,6 +6,7 @@ Only names and JSON cross process boundaries: a worker imports the experiment's 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fnmatch
 import importlib.util
 import sys
@@ -166,6 +167,12 @@ class BaseExperiment(ABC, Generic[Config]):
     def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
         """The main comparison of each table; by default `main`. All other orderings are exploratory."""
         return () if self.main is None else (self.main,)
+
+    def is_other_task(self, config: Config) -> bool:
+        """Whether a field of `config.task` has a value of no preset: then the paper's numbers are of another task."""
+        own = getattr(config, "task", None)
+        known = [vars(preset.task) for preset in self.presets.values()] if dataclasses.is_dataclass(own) else []
+        return any(all(one[name] != value for one in known) for name, value in vars(own).items()) if known else False
 
     def deviations(self, config: Config) -> list[str]:
         """Deviations from the paper: `deviation_notes`, and flags that differ from the preset `reference_preset`."""

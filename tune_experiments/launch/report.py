@@ -73,6 +73,7 @@ def make_tables(
         describe_models(sessions),
         changed_flags(sessions),
         untested_trials(experiment, config, results, out),
+        experiment.is_other_task(config),
     )
 
 

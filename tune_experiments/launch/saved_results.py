@@ -43,8 +43,8 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 class SavedRun:
     """Contents of a saved file.
 
-    A commit that ends with `+` had local changes, `untested` trials have no results, and `settings` is a hash of the
-    configuration without its methods.
+    A commit that ends with `+` had local changes, `untested` trials have no results, `settings` is a hash of the
+    configuration without its methods, and `is_other_task` says that the paper's numbers are of another task.
     """
 
     experiment: str
@@ -56,12 +56,15 @@ class SavedRun:
     changed: tuple[str, ...] = ()
     untested: tuple[str, ...] = ()
     settings: str = ""
+    is_other_task: bool = False
     results: tuple[Result, ...] = ()
 
     def tables(self) -> list[PaperTable]:
         """The tables of the experiment, with their verdicts."""
         tables = find_experiment(self.experiment).tables(self.results)
-        return with_run_notes(tables, self.results, self.comparisons, self.models, self.changed, self.untested)
+        return with_run_notes(
+            tables, self.results, self.comparisons, self.models, self.changed, self.untested, self.is_other_task
+        )
 
     def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
         """The tables, and their origin.
@@ -104,6 +107,7 @@ def save(
         tuple(changed_flags(sessions)),
         tuple(untested),
         _digest(config),
+        experiment.is_other_task(config),
         tuple(results),
     )
     write_saved(saved, path)
@@ -164,6 +168,7 @@ def join_saved(paths: Sequence[Path]) -> SavedRun:
         _union(run.changed for run in runs),
         tuple(trial for trial in _union(run.untested for run in runs) if trial not in tested),
         runs[0].settings,
+        runs[0].is_other_task,
         lines,
     )
 

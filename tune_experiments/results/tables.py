@@ -66,6 +66,12 @@ class PaperTable:
             found.append((label, [words.get(metric, "") if cell is None else cell.text() for metric, cell in pairs]))
         return found
 
+    def without_paper(self) -> "PaperTable":
+        """The table without the paper's rows, which its caption then says."""
+        kept = tuple(row for row in self.rows if not row[0].endswith(_PAPER))
+        note = " The paper's numbers are of another task, and left out." * (len(kept) < len(self.rows))
+        return replace(self, rows=kept, caption=f"{self.caption}{note}")
+
     def markdown(self) -> str:
         """The table in Markdown."""
         lines = [

@@ -303,8 +303,14 @@ def with_run_notes(
     models: Sequence[str],
     changed: Sequence[str],
     untested: Sequence[str],
+    is_other_task: bool,
 ) -> list[PaperTable]:
-    """The tables of a run, with its models, verdicts, changed flags and trials without results in their captions."""
+    """The tables of a run, with its models, verdicts, changed flags and trials without results in their captions.
+
+    Tables of another task than the paper's do not show its numbers.
+    """
+    if is_other_task:
+        tables = [table.without_paper() for table in tables]
     tables = with_verdicts(with_model_notes(tables, models), comparisons, results)
     tables = with_note(tables, f"Continued with other flags: {'; '.join(changed)}." if changed else "")
     return with_note(tables, f"Not tested, and so left out: {', '.join(untested)}." if untested else "")

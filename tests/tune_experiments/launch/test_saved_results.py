@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tune_experiments.run.refusals import assert_contract
+from tune_experiments import rtfm_txt2pi
 from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.experiment.finding import find_experiment
@@ -72,6 +73,17 @@ def test_tables_of_a_run_and_of_its_kept_file_name_models_and_flags_that_changed
         folder.record(key, [value])
     for text in tables_of_run_and_kept_file(run, tmp_path):
         assert shown in text
+
+
+@pytest.mark.parametrize("is_other", [False, True])
+def test_tables_of_a_run_and_of_its_kept_file_have_the_papers_numbers_of_the_papers_task_alone(tmp_path, is_other):
+    config = replace(rtfm_txt2pi.SMOKE, task=replace(rtfm_txt2pi.SMOKE.task, distractor_monster=not is_other))
+    reading = rtfm_txt2pi.EXPERIMENT
+    with RunFolder.open(tmp_path / "run", config_to_json(config), reading.name, seeds=(0,)) as folder:
+        won = Result(reading.name, reading.caption, "txt2pi", "eval_6x6", "test", 0, "win_rate", 0.5, interval="none")
+        rows.write(folder.results, [won])
+    for text in tables_of_run_and_kept_file(tmp_path / "run", tmp_path):
+        assert ("| txt2pi, paper |" in text) is not is_other
 
 
 def test_a_run_without_a_row_is_refused(run, capsys):
