@@ -1,4 +1,4 @@
-"""Rock-paper-scissors with letters: win rates in games with unseen rules (RTFM, figures 10 and 11).
+"""Rock-paper-scissors with letters: win rates in games with unseen rules (RTFM, figures 10 to 12).
 
     python tune_experiments/rtfm_rock_paper_scissors.py                      # laptop: 15 minutes a seed on 2 cores
     python tune_experiments/rtfm_rock_paper_scissors.py --preset smoke       # under 2 minutes, learns nothing
@@ -32,6 +32,10 @@ of the document to attend to. The network does not observe this word, and test g
 Figure 11 compares the speed of learning unseen games, after training on seen games and from scratch:
 
     python tune_experiments/rtfm_rock_paper_scissors.py --methods txt2pi_transferred txt2pi_from_scratch
+
+Figure 12 has txt2pi's ablations, as in `rtfm_txt2pi.py`:
+
+    python tune_experiments/rtfm_rock_paper_scissors.py --methods txt2pi no_task_attn no_vis_attn no_text_mod
 """
 
 from __future__ import annotations

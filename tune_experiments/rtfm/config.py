@@ -47,10 +47,8 @@ MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "n
 
 LettersRow: TypeAlias = Literal[
     MatchingRow,
+    MethodName,
     "random",
-    "cnn",
-    "film",
-    "txt2pi",
     "txt2pi_supervised_attention",
     "txt2pi_shared_words",
     "txt2pi_contrastive",

@@ -169,14 +169,13 @@ def plan_letters(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan
         return helped(config, row, seed)
     if row == RANDOM:
         return random_plan(config, seed)
-    name, _, way = row.partition("_")
-    method = cast(MethodName, name)
+    method = cast(MethodName, row.removesuffix("_transferred").removesuffix("_from_scratch"))
     seen = plan(config, method, seed)
-    if not way:
+    if row == method:
         return seen
     second = plan(dataclasses.replace(config, budget_env_steps=config.transfer_env_steps), method, seed)
     unseen = dataclasses.replace(second, make_world=functools.partial(make_world, config.task, split="eval"))
-    if way == "from_scratch":
+    if row.endswith("_from_scratch"):
         return unseen
     return Curriculum((Stage(name="seen", plan=seen), Stage(name="unseen", plan=unseen)))
 

@@ -67,8 +67,9 @@ def test_the_paper_preset_has_the_released_networks_but_for_the_words_that_nobod
         assert sum(weights.numel() for weights in policy.parameters()) == count - unused
 
 
-def test_the_rows_are_ablations_of_one_network():
-    networks = {method: plan(RTFM["smoke"], method, 0).build_policy().network for method in METHODS}
+@pytest.mark.parametrize(("plan_of", "config"), [(plan, RTFM["smoke"]), (plan_of_row, LETTERS["smoke"])])
+def test_the_rows_are_ablations_of_one_network(plan_of, config):
+    networks = {method: plan_of(config, method, 0).build_policy().network for method in METHODS}
     readers = {name: networks[name].reader.config for name in METHODS if name not in ("cnn", "film")}
     assert [name for name, reader in readers.items() if not reader.attends_to_goal] == ["no_task_attn"]
     assert [name for name, reader in readers.items() if not reader.attends_to_grid] == ["no_vis_attn"]
