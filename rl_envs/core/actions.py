@@ -65,7 +65,7 @@ def _in_range(
         actions = _without_ignored(actions, observe(), xp)
     if actions.min() < 0 or actions.max() >= size:
         raise ValueError(f"actions must lie in 0 .. {size - 1}, got {actions.min()} .. {actions.max()}")
-    return actions
+    return xp.astype(actions, xp.int64)  # uint64 and a signed number would make a float
 
 
 def _in_bounds(actions: Any, spec: NumbersSpec, shape: tuple[int, int], observe: Callable[[], Arrays]) -> Array:

@@ -33,6 +33,13 @@ def test_seed_and_numbers_of_worlds_are_whole_numbers(world_id):
             make(world_id, num_worlds=count)
 
 
+@pytest.mark.parametrize("world_id", ["frozen_lake_spread-v0", "furnmove-v0"])
+def test_actions_are_integers_of_any_type(world_id):
+    world = make(world_id)
+    world.reset(0)
+    world.step(np.zeros((1, 2), np.uint64))
+
+
 WRAPPERS = {
     "TeamEnv": lambda: TeamEnv(WORLD),
     "TeamVectorEnv": lambda: TeamVectorEnv(WORLD, np.int32(2)),
