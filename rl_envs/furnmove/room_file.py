@@ -101,7 +101,8 @@ def _piece(value: object, where: str) -> Furniture:
     if not isinstance(value["kind"], str):
         raise RoomError(f"{where}: kind must be a name in quotes")
     places = [value[name] for name in _PIECE[1:5]]
-    if any(type(number) is not int for number in places) or type(value["height"]) not in (int, float):
+    is_height = type(value["height"]) in (int, float) and abs(value["height"]) < 1e6
+    if any(type(number) is not int for number in places) or not is_height:
         raise RoomError(f"{where}: row, column, rows and columns must be whole numbers, and height a number of metres")
     row, column, rows, columns = places
     return Furniture(value["kind"], row - 1, column - 1, rows, columns, float(value["height"]))

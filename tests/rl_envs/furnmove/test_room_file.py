@@ -177,6 +177,7 @@ def test_listed_furniture_is_kept_with_its_kind_place_and_height(write, tmp_path
         ({"furniture": [SOFA | {"kind": 3}]}, "furniture 0: kind"),
         ({"furniture": [SOFA | {"kind": "throne"}]}, "throne"),
         ({"furniture": [SOFA | {"row": 2.5}]}, "furniture 0: row"),
+        ({"furniture": [SOFA | {"height": 10**400}]}, "furniture 0: .*height"),
         ({"furniture": [SOFA | {"row": 0}]}, "outside"),
         ({"furniture": [SOFA | {"rows": 0}]}, "outside"),
         ({"furniture": [SOFA | {"columns": 3}]}, "cells"),
