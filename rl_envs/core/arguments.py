@@ -2,6 +2,7 @@
 
 import math
 import operator
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -46,3 +47,10 @@ def flags(**given: Any) -> None:
     for name, value in given.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name} must be True or False, got {value!r} ({type(value).__name__})")
+
+
+def one_of(name: str, value: Any, known: Iterable[str]) -> None:
+    """Require one of the known words; raises ValueError."""
+    words = tuple(known)
+    if not isinstance(value, str) or value not in words:
+        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")

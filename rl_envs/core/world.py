@@ -97,7 +97,7 @@ class World(ABC):
             raise ArraysError(f"arrays={xp.name!r} is not offered by {type(self).__name__}: leave it out")
         self.xp = xp
         self.num_worlds = whole("num_worlds", num_worlds, 1)
-        self.first_world = whole("first_world", first_world, 0)
+        self.first_world = whole("first_world", first_world, 0, 2**62)
         self.chance = Chance(0, self.first_world, self.num_worlds, xp)
         self._all_rows: Array = xp.arange(self.num_worlds)
         self._first: tuple[Arrays, Arrays] | None = None

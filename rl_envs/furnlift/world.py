@@ -39,7 +39,7 @@ from rl_envs.furnlift.actions import ACTION_NAMES, MOVE_AHEAD, NUM_ACTIONS, PICK
 from rl_envs.furnlift.actions import coordinated_actions as all_coordinated_actions
 from rl_envs.furnlift.expert import MAX_PAIRS, Expert
 from rl_envs.furnlift.scene import NUM_UNIFORMS, draw_start, make_scene, scene_at
-from rl_envs.furnlift.sight import BOX_CELLS
+from rl_envs.furnlift.sight import BOX_CELLS, television_places
 from rl_envs.furnmove.fixed_starts import check_poses
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS
@@ -105,7 +105,7 @@ class FurnLift(World):
         super().__init__(num_worlds, first_world)
         flags(agents_visible=agents_visible, shows_expert=shows_expert, heading_ring=heading_ring)
         flags(bootstrap_at_limit=bootstrap_at_limit)
-        self.rooms = resolve_rooms(rooms, room_size) if isinstance(rooms, str) else rooms
+        self.rooms = resolve_rooms(rooms, room_size)
         self.max_episode_steps = steps(max_episode_steps)
         self._separation = whole("min_separation_cells", min_separation_cells, 0)
         self._bootstrap_at_limit = bootstrap_at_limit
@@ -223,6 +223,9 @@ class FurnLift(World):
 
     def _check_state(self, state: Arrays) -> None:
         check_poses(self.rooms, state)
+        for world, (number, tv) in enumerate(zip(state["room"].tolist(), state["tv"], strict=True)):
+            if not (television_places(self.rooms[number]) == tv).all(1).any():
+                raise ValueError(f"restore: tv of world {world} must be on five cells of free floor, got {tv.tolist()}")
 
     def _begin(self, rows: Array) -> None:
         for world in rows:

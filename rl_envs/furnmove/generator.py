@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_envs.core.arguments import one_of
 from rl_envs.furnmove.geometry import ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
 from rl_envs.furnmove.kinds import KINDS, TALL_KINDS
 from rl_envs.furnmove.room import (
@@ -218,8 +219,7 @@ _LAPTOP_TALL_SHARE = 0.4
 
 def generate_room(seed: int, size: str, name: str) -> Room:
     """The room that a seed >= 0 determines: `full` has 13-32 x 13-36 cells, `laptop` 9-12 x 9-12."""
-    if size not in _MAKERS:
-        raise ValueError(f"unknown room size {size!r}: choose one of {sorted(_MAKERS)}")
+    one_of("size", size, _MAKERS)
     rng = np.random.Generator(np.random.PCG64(seed))
     for _ in range(_ATTEMPTS):
         room = _MAKERS[size](rng, name)

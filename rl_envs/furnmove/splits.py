@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import overload
 
+from rl_envs.core.arguments import one_of
 from rl_envs.furnmove.generator import MAX_CELLS, generate_room
 from rl_envs.furnmove.ithor import PREFIX, SPLITS, ithor_rooms
 from rl_envs.furnmove.room import Room
@@ -116,15 +117,22 @@ def bounds(rooms: Sequence[Room]) -> tuple[int, int]:
     return max(room.height for room in rooms), max(room.width for room in rooms)
 
 
-def resolve_rooms(rooms: str, size: str = "full") -> Sequence[Room]:
-    """The rooms that a name stands for; RoomError for an unknown name.
+def resolve_rooms(rooms: str | Sequence[Room], size: str = "full") -> Sequence[Room]:
+    """The rooms that a name stands for, or these rooms; RoomError for an unknown name or what is no room.
 
     Args:
         rooms: a split's named rooms (`train`, `valid`, `test`; the floors of iTHOR: `ithor_train`, `ithor_valid`,
             `ithor_test`), a stream (`train_stream`, `valid_stream`, `test_stream`), one room's name (`floorplan229`,
-            `ithor_FloorPlan201`), or the path of a room file (`*.json`).
+            `ithor_FloorPlan201`), the path of a room file (`*.json`), or rooms.
         size: `full` or `laptop`; a file and the floors of iTHOR have their own size.
     """
+    one_of("room_size", size, SIZES)
+    if isinstance(rooms, RoomStream):
+        return rooms
+    if not isinstance(rooms, str):
+        if not isinstance(rooms, Sequence) or not all(isinstance(room, Room) for room in rooms):
+            raise RoomError(f"rooms must be a name, the path of a room file, or Room objects, got {rooms!r:.80}")
+        return tuple(rooms)
     if rooms in NAMED_ROOMS:
         return split_rooms(rooms, size)
     if rooms in ITHOR_ROOMS:
@@ -171,7 +179,5 @@ def _seed(split: str, size: str, stream: int, number: int) -> int:
 
 
 def _check(split: str, size: str) -> None:
-    if split not in NAMED_ROOMS:
-        raise ValueError(f"unknown split {split!r}: choose one of {', '.join(NAMED_ROOMS)}")
-    if size not in SIZES:
-        raise ValueError(f"unknown room size {size!r}: choose one of {', '.join(SIZES)}")
+    one_of("split", split, NAMED_ROOMS)
+    one_of("room_size", size, SIZES)

@@ -205,6 +205,8 @@ def resolve_starts(starts: Starts | str, num_agents: int | None, min_agent_dista
     """Playable starts from a world's argument: starts, or the path of a file; `num_agents` must fit if it is given."""
     if isinstance(starts, Starts):
         starts.check(min_agent_distance_cells)
+    elif not isinstance(starts, str | os.PathLike):
+        raise StartError(f"starts must be Starts or the path of a start file, got {shown(starts)}")
     else:
         starts = load_starts(starts, (), min_agent_distance_cells)
     if num_agents not in (None, starts.num_agents):

@@ -22,7 +22,7 @@ if all choose matching actions. An agent can walk around the television but cann
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,7 @@ class FurnMove(World):
         """
         super().__init__(num_worlds, first_world, get_array_library(arrays, device))
         flags(bootstrap_at_limit=bootstrap_at_limit)
-        min_agent_distance_cells = whole("min_agent_distance_cells", min_agent_distance_cells)
+        min_agent_distance_cells = whole("min_agent_distance_cells", min_agent_distance_cells, 0)
         num_agents = self._resolve(starts, rooms, room_size, num_agents, min_agent_distance_cells)
         self.agents = tuple(f"agent_{i}" for i in range(num_agents))
         self.action_spec = NUM_ACTIONS
@@ -129,11 +129,8 @@ class FurnMove(World):
         self._starts = None if starts is None else resolve_starts(starts, num_agents, spacing)
         if self._starts is not None:
             num_agents, rooms = self._starts.num_agents, self._starts.rooms
-        num_agents = 2 if num_agents is None else whole("num_agents", num_agents)
-        if not 1 <= num_agents <= MAX_AGENTS:
-            raise ValueError(f"num_agents must be 1 to {MAX_AGENTS}, got {num_agents}")
-        rooms = "train_stream" if rooms is None else rooms
-        self.rooms = resolve_rooms(rooms, room_size) if isinstance(rooms, str) else rooms
+        num_agents = 2 if num_agents is None else whole("num_agents", num_agents, 1, MAX_AGENTS)
+        self.rooms = resolve_rooms("train_stream" if rooms is None else rooms, room_size)
         return num_agents
 
     def _prepare_maps(self) -> None:
@@ -347,5 +344,6 @@ def _check_for_torch(num_agents: int, num_rooms: int, observations: Sequence[str
 
 def check_observations(observations: Sequence[str]) -> None:
     """Refuse observations that this world does not have."""
-    if isinstance(observations, str) or not observations or not set(observations) <= {"view", "frame"}:
+    is_list = isinstance(observations, Collection) and not isinstance(observations, str)
+    if not is_list or not len(observations) or any(one not in ("view", "frame") for one in observations):
         raise ValueError(f"observations must be a tuple of 'view', 'frame' or both, got {observations!r}")

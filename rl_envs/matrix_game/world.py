@@ -25,13 +25,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rl_envs.core.arguments import whole
+from rl_envs.core.arguments import one_of, whole
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
 from rl_envs.matrix_game.payoff import payoff_tensor
 
 GAMES = ("rock_paper_scissors", "coordination")
 ACTION_NAMES = ("rock", "paper", "scissors")
+MAX_ENTRIES = 2**24
+"""Largest number of joint actions in the table of a diagonal."""
 
 
 class MatrixGame(World):
@@ -53,8 +55,7 @@ class MatrixGame(World):
         num_actions: int | None = None,
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
-        if game not in GAMES:
-            raise ValueError(f"no matrix game is called {game!r}; there are {', '.join(GAMES)}")
+        one_of("game", game, GAMES)
         is_usual = coordination is None and num_agents in (None, 2) and num_actions in (None, 3)
         if game == "rock_paper_scissors" and not is_usual:
             fault = f"leave out num_agents {num_agents}, num_actions {num_actions} and coordination"
@@ -86,8 +87,7 @@ class MatrixGame(World):
         policy = np.asarray(probabilities, np.float64)
         if policy.shape not in ((3,), (self.num_worlds, 3)):
             raise ValueError(f"the adversary has 3 actions; got probabilities of shape {policy.shape}")
-        if (policy < 0).any() or not np.allclose(policy.sum(-1), 1.0, atol=1e-5):
-            raise ValueError("the adversary's probabilities must not be negative and must sum to 1")
+        self._check_state({"adversary": policy})
         self._adversary[...] = policy
         if self.state:
             self.state["adversary"][...] = policy
@@ -113,6 +113,11 @@ class MatrixGame(World):
     def _blank_state(self, num_worlds: int) -> Arrays:
         own = {"adversary": np.zeros((num_worlds, 3)), "coordinated": np.zeros(num_worlds, bool)}
         return super()._blank_state(num_worlds) | own
+
+    def _check_state(self, state: Arrays) -> None:
+        policy = state.get("adversary", self._adversary)
+        if (policy < 0).any() or not np.allclose(policy.sum(-1), 1.0, atol=1e-5):
+            raise ValueError("probabilities of the adversary must not be negative and must sum to 1")
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         if "adversary" in given:
@@ -140,8 +145,10 @@ class MatrixGame(World):
 
 
 def _diagonal(num_agents: int | None, num_actions: int | None) -> Array:
-    num_agents = 2 if num_agents is None else whole("num_agents", num_agents, 1)
-    num_actions = 3 if num_actions is None else whole("num_actions", num_actions, 1)
+    num_agents = 2 if num_agents is None else whole("num_agents", num_agents, 1, 24)
+    num_actions = 3 if num_actions is None else whole("num_actions", num_actions, 1, MAX_ENTRIES)
+    if num_actions**num_agents > MAX_ENTRIES:
+        raise ValueError(f"num_agents {num_agents} and num_actions {num_actions} need a table beyond {MAX_ENTRIES:,}")
     good = np.zeros((num_actions,) * num_agents, bool)
     good[(np.arange(num_actions),) * num_agents] = True
     return good
@@ -149,7 +156,7 @@ def _diagonal(num_agents: int | None, num_actions: int | None) -> Array:
 
 def _table(coordination: ArrayLike) -> Array:
     good = np.asarray(coordination)
-    if good.ndim < 1 or len(set(good.shape)) != 1 or not np.isin(good, (0, 1)).all():
+    if not good.size or good.ndim < 1 or len(set(good.shape)) != 1 or not np.isin(good, (0, 1)).all():
         raise ValueError(f"a coordination table is [A] * N of 0 and 1, got shape {good.shape}")
     return good.astype(bool)
 

@@ -68,8 +68,8 @@ def _folder(texts: str) -> Path:
             f"the published corpus is not part of this project: set {FOLDER_VARIABLE} to the folder with its "
             f"text_train.json, text_val.json and text_test.json, or take texts={OWN!r}"
         )
-    folder = Path(named or "").expanduser().absolute()
-    if not named or not folder.is_dir():
+    folder = Path(named).expanduser().absolute() if named and isinstance(named, str | os.PathLike) else None
+    if folder is None or not folder.is_dir():
         raise CorpusError(
             f"texts are {OWN!r}, {PUBLISHED!r} or a folder with text_train.json, text_val.json and text_test.json, and "
             f"{named!r}{f' in {FOLDER_VARIABLE}' if texts == PUBLISHED else ''} is none of them: correct it"

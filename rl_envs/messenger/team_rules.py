@@ -33,7 +33,7 @@ _ORDER = (3, 4, 1, 2, 0)
 
 def behaviours(released: Collection[str], stage: int) -> frozenset[str]:
     """The named behaviours that concern a stage."""
-    if isinstance(released, str):
+    if isinstance(released, str) or not isinstance(released, Collection):
         raise ValueError(f"released must be a list of names, such as [{released!r}]")
     for name in released:
         if name not in RELEASED:

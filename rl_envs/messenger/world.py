@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rl_envs.core.arguments import flags, steps, whole
+from rl_envs.core.arguments import flags, one_of, steps, whole
 from rl_envs.core.chance import pick
 from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec, EntitySpec
@@ -67,7 +67,7 @@ from rl_envs.messenger.team_rules import behaviours
 if TYPE_CHECKING:
     from rl_envs.messenger.render import Scene
 
-STAGES, TEAMS = (1, 2, 3), (1, 2)
+STAGES = (1, 2, 3)
 STEP_LIMITS = {1: (4, 64, 128), 2: (4, 32, 64)}
 """Time limits in joint steps by number of agents and stage: from the authors' training and from EnDi's paper."""
 MESSAGE_AT_START = 0.2
@@ -109,7 +109,11 @@ class Messenger(World):
 
         Raises ValueError for an argument out of range, or texts without a sentence that the split's games need.
         """
-        _check(stage, num_agents, split, frames, max_sentences_per_cell)
+        stage, num_agents = whole("stage", stage, 1, len(STAGES)), whole("num_agents", num_agents, 1, 2)
+        one_of("split", split, SPLITS)
+        whole("frames", frames, 1)
+        if max_sentences_per_cell is not None:
+            whole("max_sentences_per_cell", max_sentences_per_cell, 1)
         flags(repair_quotes=repair_quotes, permuted_roles=permuted_roles, shows_roles=shows_roles)
         if num_agents == 1 and released:
             raise ValueError("released names behaviours of the two-agent version: leave it out for one agent")
@@ -238,6 +242,8 @@ class Messenger(World):
             raise ValueError(
                 "restore: avatar_places count half cells and must be even: an avatar is never between cells"
             )
+        if (self.num_agents == 2 or not self.recorded_draws) and (state["entity_places"] % 2).any():
+            raise ValueError("restore: entity_places must be even: here an entity is never between cells")
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         if "described" not in given:
@@ -268,16 +274,3 @@ class Messenger(World):
 
     def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
         return {"entity_moves": ((self.num_worlds, len(self._stage.role_of)), 0, STAY)}
-
-
-def _check(stage: int, num_agents: int, split: str, frames: int, max_sentences: int | None) -> None:
-    for argument, given, known in (
-        ("stage", stage, STAGES),
-        ("num_agents", num_agents, TEAMS),
-        ("split", split, SPLITS),
-    ):
-        if given not in list(known) or isinstance(given, bool | float):
-            raise ValueError(f"{argument} must be one of {', '.join(map(str, known))}, got {given!r}")
-    whole("frames", frames, 1)
-    if max_sentences is not None:
-        whole("max_sentences_per_cell", max_sentences, 1)

@@ -9,6 +9,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
+from rl_envs.core.arguments import one_of
 from rl_envs.core.chance import mix
 from rl_envs.core.spec import Array
 
@@ -36,11 +37,8 @@ def triples(setting: str, split: str) -> Array:
             twenty. `new_edge_and_nodes`: five unseen letters.
         split: `train`, `eval`, or a part of `eval`: `valid` or `test`, which share no circle.
     """
-    if setting not in SETTINGS or split not in SPLITS:
-        raise ValueError(
-            f"there is no split {split!r} of setting {setting!r}: settings are {', '.join(SETTINGS)}, "
-            f"splits {', '.join(SPLITS)}"
-        )
+    one_of("setting", setting, SETTINGS)
+    one_of("split", split, SPLITS)
     chosen = {
         "permutation": lambda split: _half_the_circles(split, _FEW),
         "ten_letters": lambda split: _half_the_circles(split, _MORE),

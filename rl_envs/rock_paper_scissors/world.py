@@ -129,6 +129,11 @@ class RockPaperScissors(Arena):
     def _state_bounds(self) -> dict[str, tuple[int, int]]:
         return super()._state_bounds() | {"triple": (0, len(LETTERS) - 1), "dragon": (0, _SENTENCES - 1)}
 
+    def _check_state(self, state: Arrays) -> None:
+        super()._check_state(state)
+        if (state["triple"] == state["triple"][:, _NEXT]).any():
+            raise ValueError(f"restore: triple must have three different letters, got {state['triple'].tolist()}")
+
 
 @cache
 def lexicon() -> Lexicon:

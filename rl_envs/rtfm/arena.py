@@ -75,10 +75,8 @@ class Arena(Turns):
         self._observer = Observer(self._grid, room.num_agents, len(lexicon.names), names_per_cell, sight)
         self.observation_spec = self._observer.spec
         self.text_spec = {
-            "document": TextSpec(
-                texts.document_length, len(lexicon.vocabulary), "modifiers of elements, members of teams"
-            ),
-            "goal": TextSpec(texts.goal_length, len(lexicon.vocabulary), "the team to beat"),
+            "document": TextSpec(texts.document_length, len(lexicon.vocabulary), "what beats whom"),
+            "goal": TextSpec(texts.goal_length, len(lexicon.vocabulary), "whom to beat"),
         }
         self.recorded_draws = ("monster_moves", "monster_order") if rules.do_monsters_move else ()
         self.recorded_draws += ("agent_order",) if room.num_agents > 1 else ()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rl_envs.core.arguments import MOST_STEPS, finite, whole
+from rl_envs.core.arguments import MOST_STEPS, finite, one_of, whole
 
 DROPS = ("destroy", "floor")
 
@@ -45,8 +45,7 @@ class StepRules:
     do_rewrite_texts: bool = False  # whether document and goal are rewritten at every step
 
     def __post_init__(self) -> None:
-        if self.drop not in DROPS:
-            raise ValueError(f"drop must be one of {', '.join(DROPS)}, got {self.drop!r}")
+        one_of("drop", self.drop, DROPS)
         check_counts(max_episode_steps=self.max_episode_steps)
         if self.team_loss is not None:
             finite(team_loss=self.team_loss)

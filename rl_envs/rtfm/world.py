@@ -29,7 +29,7 @@ from functools import cache
 
 import numpy as np
 
-from rl_envs.core.arguments import flags, whole
+from rl_envs.core.arguments import flags, one_of, whole
 from rl_envs.core.chance import pick
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import module_story
@@ -75,7 +75,10 @@ class Rtfm(Arena):
         max_episode_steps: int = 1000,
     ) -> None:
         """Build B worlds; the table above documents the arguments, and ValueError names one that is out of range."""
-        _check(num_agents, split, names, resample_text)
+        whole("num_agents", num_agents, 1, MAX_AGENTS)
+        one_of("split", split, SPLITS)
+        one_of("names", names, NAME_SETS)
+        one_of("resample_text", resample_text, RESAMPLING)
         flags(group=group, dyna=dyna, nl=nl, distractor_monster=distractor_monster, distractor_item=distractor_item)
         self._split = split
         self._prepare_texts(NAME_SETS[names], group, nl, num_agents)
@@ -177,11 +180,3 @@ def lexicon() -> Lexicon:
 def _name_table(first: tuple[str, ...], second: tuple[str, ...]) -> Array:
     """[first, second] uint8, names of two words."""
     return lexicon().name_ids(np.array([[f"{one} {other}" for other in second] for one in first]))
-
-
-def _check(num_agents: int, split: str, names: str, resample_text: str) -> None:
-    whole("num_agents", num_agents, 1, MAX_AGENTS)
-    choices = {"split": (split, SPLITS), "names": (names, NAME_SETS), "resample_text": (resample_text, RESAMPLING)}
-    for argument, (given, known) in choices.items():
-        if given not in known:
-            raise ValueError(f"{argument} must be one of {', '.join(known)}, got {given!r}")
