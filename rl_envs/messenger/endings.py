@@ -35,7 +35,7 @@ def endings(state: Arrays, rows: Array, stage: Stage) -> Arrays:
         "lost_to_enemy": _touches(touch, stage.role_of == ENEMY),
         "lost_to_message_decoy": _touches(touch, is_decoy & (stage.role_of == MESSAGE)),
         "lost_to_goal_decoy": _touches(touch, is_decoy & (stage.role_of == GOAL)),
-        "lost_to_goal": _touches(touch, ~is_decoy & (stage.role_of == GOAL)) & ~holds,
+        "lost_to_goal": _touches(touch, ~is_decoy & (stage.role_of == GOAL)) & ~holds & stage.goal_kills,
         "lost_to_message": _touches(touch, ~is_decoy & (stage.role_of == MESSAGE)) & holds & stage.one_touch_ends,
     }
     open_rows, found = ~state["won"][rows], {}

@@ -44,6 +44,7 @@ class Stage:
     usual_movement: int  # movement of entities for which a state gives none
     begins_with_message: bool  # whether an episode may begin with the message
     one_touch_ends: bool = False  # whether any touch of a single agent ends the episode
+    goal_kills: bool = True  # whether an agent that touches a goal without the message loses
 
 
 def get_stage(number: int, num_agents: int, split: str, released: frozenset[str]) -> Stage:
@@ -73,6 +74,7 @@ def get_stage(number: int, num_agents: int, split: str, released: frozenset[str]
         first_decoy=len(TEAM_ENTITIES),
         usual_movement=UNKNOWN if wanders else IMMOVABLE,
         begins_with_message=number < 3 or "message_at_start" in released,
+        goal_kills=released.isdisjoint({"any_object_pays", "only_pairs_count"}),
     )
 
 

@@ -51,6 +51,8 @@ def test_one_of_two_agents_loses_for_both():
     assert ending(situation(entities, avatars=(ON, (1, 1)), stage=3), STAY, STAY) == ["lost_to_goal"]
     waits = situation(entities, avatars=(ON, (1, 1)), holds=[True, False], stage=3, max_episode_steps=1)
     assert ending(waits, STAY, STAY) == ["lost_to_time"]
+    harmless = {"stage": 2, "released": ["only_pairs_count"], "max_episode_steps": 1}
+    assert ending(situation(entities, avatars=(ON, (1, 1)), **harmless), STAY, STAY) == ["lost_to_time"]
 
 
 @pytest.mark.parametrize("num_agents", [1, 2])
