@@ -8,8 +8,6 @@ from rl_envs.rtfm.assignments import assignments
 from rl_envs.rtfm.world import Rtfm
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
-NOTHING, RIGHT_ITEM, DISTRACTOR_ITEM = range(3)
-"""Values of `held` for one agent."""
 MONSTERS = ("fire wolf", "cold wolf", "poison wolf", "lightning jaguar")
 ITEMS = ("blessed axe", "arcane axe", "soldiers axe", "gleaming spear")
 FAR = (8, 8)
@@ -41,22 +39,6 @@ def situation(agents, monsters=(FAR, FAR), items=(None, None), held=None, size=1
     return world
 
 
-def step(world, *actions, monsters=None, order=None, agent_order=None):
-    """Step one world with recorded chance: monsters' moves, and ranks of monsters and agents."""
-    chance = {"monster_moves": monsters, "monster_order": order, "agent_order": agent_order}
-    given = {name: np.array([value]) for name, value in chance.items() if value is not None}
-    _, reward, terminated, truncated, info = world.step(np.array([actions]), given)
-    assert not truncated[0]
-    won = bool(terminated[0]) and info["episode"]["win_rate"][0] == 1
-    return reward[0].tolist(), bool(terminated[0]), won
-
-
-def places(world, name):
-    """(row, column) of each entry of a state of cells."""
-    size = world.observation_spec["grid"].shape[0]
-    return [divmod(int(number), size) if number else None for number in world.state[name][0]]
-
-
 @functools.cache
 def splits(has_groups):
     """All assignments of each split, in the order of the keyed permutation."""
@@ -64,7 +46,3 @@ def splits(has_groups):
     train, evaluation = np.split(known.permuted(np.arange(known.count)), 2)
     valid, test = np.split(evaluation, [len(evaluation) // 3])
     return {"train": train, "eval": evaluation, "valid": valid, "test": test}
-
-
-def assignments_of(has_groups, split):
-    return splits(has_groups)[split]

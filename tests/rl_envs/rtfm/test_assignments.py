@@ -7,7 +7,7 @@ import pytest
 
 from rl_envs.rtfm.assignments import NUM_ELEMENTS, NUM_TEAMS, assignments
 from rl_envs.rtfm.world import Rtfm
-from tests.rl_envs.rtfm.scenes import assignments_of
+from tests.rl_envs.rtfm.scenes import splits
 
 COUNTS = {False: (6, 24), True: (1680, 2520)}
 DIGESTS = {False: "94dedd7b1c526c68", True: "4ac21af82afd4dfc"}
@@ -29,7 +29,7 @@ def test_there_are_as_many_assignments_as_the_reference_counts(has_groups):
 @pytest.mark.parametrize("has_groups", [False, True])
 def test_training_and_evaluation_share_no_assignment_and_leave_none_out(has_groups):
     known = assignments(has_groups)
-    train, evaluation = (assignments_of(has_groups, split) for split in ("train", "eval"))
+    train, evaluation = (splits(has_groups)[split] for split in ("train", "eval"))
     assert len(train) == len(evaluation) == known.count // 2
     assert (np.bincount(np.concatenate([train, evaluation]), minlength=known.count) == 1).all()
 
@@ -38,7 +38,7 @@ def test_training_and_evaluation_share_no_assignment_and_leave_none_out(has_grou
 @pytest.mark.parametrize("split", ["train", "eval", "valid", "test"])
 def test_a_split_is_drawn_from_its_own_part_of_the_permutation(has_groups, split):
     """Evaluation has two parts: validation, its first third, and test, the rest."""
-    uniforms, part = np.linspace(0, np.nextafter(1, 0), 5000), assignments_of(has_groups, split)
+    uniforms, part = np.linspace(0, np.nextafter(1, 0), 5000), splits(has_groups)[split]
     drawn = assignments(has_groups).draw(uniforms, split)
     np.testing.assert_array_equal(drawn, part[(uniforms * len(part)).astype(int)])
     assert (drawn[0], drawn[-1]) == (part[0], part[-1])
@@ -46,7 +46,7 @@ def test_a_split_is_drawn_from_its_own_part_of_the_permutation(has_groups, split
 
 @pytest.mark.parametrize("has_groups", [False, True])
 def test_the_split_is_the_one_of_all_results(has_groups):
-    sorted_half = np.sort(assignments_of(has_groups, "train")).astype("<i8").tobytes()
+    sorted_half = np.sort(splits(has_groups)["train"]).astype("<i8").tobytes()
     assert hashlib.sha256(sorted_half).hexdigest()[:16] == DIGESTS[has_groups]
 
 
@@ -56,7 +56,7 @@ def test_worlds_play_assignments_of_their_split_and_all_alike(group, split, shar
     world = Rtfm(4096, group=group, split=split)
     world.reset(0)
     played = world.state["assignment"]
-    assert np.isin(played, assignments_of(group, split)).all()
+    assert np.isin(played, splits(group)[split]).all()
     if not group:
         counts = np.unique(played, return_counts=True)[1]
         expected = 4096 / share

@@ -9,7 +9,7 @@ from rl_envs.rtfm.lexicon import KIND_ITEM, KIND_MONSTER
 from rl_envs.rtfm.stages import EVALUATIONS, STAGES
 from rl_envs.rtfm.words import ELEMENTS, NAME_SETS, TEAMS
 from rl_envs.rtfm.world import Rtfm
-from tests.rl_envs.rtfm.scenes import assignments_of
+from tests.rl_envs.rtfm.scenes import splits
 
 VARIANTS = [
     {"num_agents": agents, "group": group, "size": 8, "names": names}
@@ -102,7 +102,7 @@ def test_each_stage_of_endi_adds_one_difficulty_and_the_evaluations_change_only_
         world = Rtfm(64, num_agents=2, **STAGES["S5"] | changes)
         world.reset(0)
         split = "train" if name == "train" else "eval"
-        assert np.isin(world.state["assignment"], assignments_of(True, split)).all()
+        assert np.isin(world.state["assignment"], splits(True)[split]).all()
         assert world.observation_spec["grid"].shape[0] == (10 if name == "eval_10x10" else 8)
         words = {word for row in world.texts["document"].table for word in world.lexicon.decode(row).split()}
         assert words.isdisjoint(NAME_SETS["paper"].monsters) == (name == "eval_new")
