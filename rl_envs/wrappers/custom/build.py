@@ -11,7 +11,7 @@ from rl_envs.core.errors import CustomEnvError, EnvRaisedError, did_you_mean, in
 from rl_envs.registry import ENTRY_POINT
 from rl_envs.wrappers.custom.copies import open_env
 from rl_envs.wrappers.custom.declaration import MakeEnv, described, layers, peek
-from rl_envs.wrappers.custom.values import Mismatch, flag, short_repr
+from rl_envs.wrappers.custom.values import is_true, short_repr
 from rl_envs.wrappers.custom.world import PettingZooWorld, RenderedPettingZooWorld
 
 PARALLEL = "parallel_env"
@@ -85,11 +85,7 @@ class SoloEnv:
     def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
         """One env step."""
         answers = _entries("step", self.env.step(actions[ALONE]), 5)
-        try:
-            is_over = flag(answers[2]) or flag(answers[3])
-        except Mismatch:
-            is_over = False  # `CheckedEnv` reports the error
-        self.agents = [] if is_over else [ALONE]
+        self.agents = [] if is_true(answers[2]) or is_true(answers[3]) else [ALONE]
         return tuple({ALONE: answer} for answer in answers)
 
     def render(self) -> Any:

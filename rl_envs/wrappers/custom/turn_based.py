@@ -1,10 +1,12 @@
 """Turn-based PettingZoo games (AEC) with the parallel API: an env step is one agent's move, and the others wait.
 
 Every observation has `acts_now`, whether the agent chooses at this env step; the world makes `decides` of it. An agent
-that has ended is removed at once; a reward that it gets later is refused.
+that has ended is removed at once; a reward that it gets later is refused, and so is one of `last` that `rewards` lacks.
 """
 
-from collections.abc import Mapping
+import contextlib
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from gymnasium import spaces
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers.custom.declaration import env_name, peek, time_limit
+from rl_envs.wrappers.custom.values import Mismatch, is_true, number, short_repr
 
 ACTS_NOW = "acts_now"
 """Key of the observations: [1] uint8, the agent chooses at this env step."""
@@ -36,9 +39,13 @@ class TurnBased:
         self.agents: list[Any] = []
         self._selected: Any = None
         self._spaces: dict[Any, spaces.Dict] = {}
-        limit, agents = time_limit(env), len(peek(env, "possible_agents") or ())
-        self.max_episode_steps = limit[1] * agents if limit is not None else None
+        self._earned: dict[Any, float] = {}
+
+    @property
+    def max_episode_steps(self) -> int | None:
         """Env steps of an episode: environments count rounds in which each agent moves once."""
+        limit = time_limit(self.env)
+        return None if limit is None else limit[1] * len(self.possible_agents)
 
     @property
     def possible_agents(self) -> Any:
@@ -60,6 +67,11 @@ class TurnBased:
         if agent not in self._spaces:
             inner = self.env.observation_space(agent)
             own = dict(inner.spaces) if isinstance(inner, spaces.Dict) else {_ALONE: inner}
+            if ACTS_NOW in own:
+                raise CustomEnvError(
+                    f"{env_name(self.env)}.observation_space({agent!r}) has an entry {ACTS_NOW!r}, which the "
+                    "observations of turn-based environments get here: rename it"
+                )
             self._spaces[agent] = spaces.Dict(own | {ACTS_NOW: spaces.Box(0, 1, (1,), np.uint8)})
         return self._spaces[agent]
 
@@ -70,24 +82,25 @@ class TurnBased:
     def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Begin an episode."""
         self.env.reset(seed=seed, options=options)
-        self._look(self.env.terminations, self.env.truncations)
+        self._earned = {}
+        self._look(self._given("terminations"), self._given("truncations"))
         return {name: self._observed(name) for name in self.agents}, self._infos(self.agents)
 
     def step(self, actions: Mapping[Any, Any]) -> tuple[dict[Any, Any], ...]:
         """The move of the agent whose turn it is; the actions of all others are ignored."""
         here = self.agents
+        self._earned[self._selected] = 0.0
         self.env.step(actions[self._selected])
-        earned, terminations, truncations = self.env.rewards, self.env.terminations, self.env.truncations
-        rewards = {name: earned.get(name, 0.0) for name in here}
-        if len(earned) > len(here):  # ended agents that are still listed; `CheckedEnv` refuses what they would be paid
-            rewards |= {name: one for name, one in earned.items() if name not in here and name in self.env.agents}
-        terminated, truncated = (
-            {name: bool(flags.get(name, False)) for name in here} for flags in (terminations, truncations)
-        )
+        earned, *flags = (self._given(what) for what in ("rewards", "terminations", "truncations"))
+        rewards = self._without_gone(earned, here)
+        terminated, truncated = (self._without_gone(one, here) for one in flags)
         self._selected = None
-        ended = [name for name in here if terminated[name] or truncated[name]]
+        ended = [name for name in here if _is_over(name, *flags)]
+        self._add_up(rewards)
+        self._check_last(ended)
         last, told = {name: self._observed(name) for name in ended}, self._infos(ended)  # before they are removed
-        self._look(terminations, truncations)
+        self._look(*flags)
+        self._check_last(() if self._selected is None else (self._selected,))
         observations = {name: self._observed(name) for name in self.agents} | last
         return observations, rewards, terminated, truncated, self._infos(self.agents) | told
 
@@ -103,17 +116,22 @@ class TurnBased:
         """Update the agents in the game and whose turn it is, after finished agents were stepped with None."""
         while agents := self.env.agents:
             selected = self.env.agent_selection
-            if not (terminations.get(selected, False) or truncations.get(selected, False)):
+            if selected not in agents:
+                raise CustomEnvError(
+                    f"{env_name(self.env)}: agent_selection is {selected!r}, who is not in agents, which are "
+                    f"{', '.join(map(str, agents))}: let it be the agent whose turn it is"
+                )
+            if not _is_over(selected, terminations, truncations):
                 break
             self.env.step(None)
-            terminations, truncations = self.env.terminations, self.env.truncations
-        if agents and selected not in agents:
-            raise CustomEnvError(
-                f"{env_name(self.env)}: agent_selection is {selected!r}, who is not in agents, which are "
-                f"{', '.join(map(str, agents))}: let it be the agent whose turn it is"
-            )
+            if selected in self.env.agents:
+                raise CustomEnvError(
+                    f"{env_name(self.env)}: {selected!r} has ended and is still in agents after step(None): let that "
+                    "remove it"
+                )
+            terminations, truncations = self._given("terminations"), self._given("truncations")
         self._selected = selected if agents else None
-        self.agents = [name for name in agents if not (terminations.get(name, False) or truncations.get(name, False))]
+        self.agents = [name for name in agents if not _is_over(name, terminations, truncations)]
 
     def _observed(self, name: Any) -> dict[str, Any]:
         observation = self.env.observe(name)
@@ -121,6 +139,45 @@ class TurnBased:
         own[ACTS_NOW] = _ACTS if name == self._selected else WAITS
         return own
 
+    def _given(self, what: str) -> Mapping[Any, Any]:
+        """An attribute of the environment that maps the names of agents to something."""
+        given = getattr(self.env, what)
+        if not isinstance(given, Mapping):
+            raise CustomEnvError(
+                f"{env_name(self.env)}.{what} is {short_repr(given)}: let it be a dict with the names of agents as keys"
+            )
+        return given
+
     def _infos(self, names: list[Any]) -> dict[Any, Any]:
-        given = self.env.infos
-        return {name: dict(given.get(name) or {}) for name in names}
+        given = self._given("infos")
+        return {name: given.get(name) for name in names}
+
+    def _without_gone(self, given: Mapping[Any, Any], here: list[Any]) -> dict[Any, Any]:
+        """What is given to agents, but for those that were removed before; `CheckedEnv` refuses unknown names."""
+        return {
+            name: one
+            for name, one in given.items()
+            if name in here or name in self.env.agents or name not in self.possible_agents
+        }
+
+    def _add_up(self, rewards: Mapping[Any, Any]) -> None:
+        with contextlib.suppress(Mismatch):  # `CheckedEnv` reports the error
+            for name, reward in rewards.items():
+                self._earned[name] = self._earned.get(name, 0.0) + number(reward)
+
+    def _check_last(self, names: Iterable[Any]) -> None:
+        """Refuse what `last` would pay these agents if `rewards` did not, as PettingZoo's `api_test` does."""
+        paid = peek(self.env, "_cumulative_rewards")
+        for name in names if isinstance(paid, Mapping) else ():
+            with contextlib.suppress(Mismatch):
+                total, earned = number(paid.get(name, 0.0)), self._earned.get(name, 0.0)
+                if total and math.isfinite(total) and not math.isclose(total, earned, rel_tol=1e-4, abs_tol=1e-6):
+                    raise CustomEnvError(
+                        f"{env_name(self.env)}: since its last move the rewards of {name!r} add up to {earned:g}, and "
+                        f"last() gives {total:g}: put each reward into rewards, and let step set "
+                        "_cumulative_rewards of the agent that moves to 0 and call _accumulate_rewards"
+                    )
+
+
+def _is_over(name: Any, terminations: Mapping[Any, Any], truncations: Mapping[Any, Any]) -> bool:
+    return is_true(terminations.get(name)) or is_true(truncations.get(name))

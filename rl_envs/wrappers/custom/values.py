@@ -67,6 +67,14 @@ def flag(value: Any) -> bool:
     raise Mismatch(f"is {short_repr(value)}")
 
 
+def is_true(value: Any) -> bool:
+    """Whether a termination or truncation is true; one that is no flag is not, and `CheckedEnv` refuses it."""
+    try:
+        return flag(value)
+    except Mismatch:
+        return False
+
+
 def integer(value: Any) -> int:
     """An integer, also as an array with one entry."""
     single = _single(value)

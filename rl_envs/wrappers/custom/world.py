@@ -42,7 +42,7 @@ from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv
 from rl_envs.wrappers.custom.frame import Frame
 from rl_envs.wrappers.custom.layout import MASK, Bounds, Shown
 from rl_envs.wrappers.custom.processes import EnvProcesses
-from rl_envs.wrappers.custom.turn_based import ACTS_NOW
+from rl_envs.wrappers.custom.turn_based import ACTS_NOW, TurnBased
 from rl_envs.wrappers.custom.word_ids import TextNumbers, WordIds
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class PettingZooWorld(World):
         """Set everything that is known before the first episode."""
         self._declared: Declaration = checked.declared
         self._seen: Frame | None = None
-        self._takes_turns = ACTS_NOW in checked.declared.layout.spec
+        self._takes_turns = isinstance(checked.env, TurnBased)
         self._has_warned, self._agents_leave = False, bool(self._arguments["agents_leave"])
         self.words: TextNumbers = word_ids or WordIds(vocabulary or checked.declared.vocabulary)
         self.agents, self.action_spec = self._declared.agents, self._declared.action_layout.spec

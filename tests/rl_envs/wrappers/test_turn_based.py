@@ -11,6 +11,7 @@ from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.random_play import random_legal_actions
 from rl_envs.wrappers import from_pettingzoo
 from rl_envs.wrappers.custom.turn_based import TurnBased
+from tests.rl_envs.wrappers.odd_games import Signal
 from tests.rl_envs.wrappers.turn_based_games import TICTACTOE, Relay
 
 
@@ -167,16 +168,74 @@ def test_an_agent_that_has_ended_and_is_listed_until_its_turn_may_not_be_paid(pa
         world.step(np.zeros((1, 3), int))
 
 
-def test_a_turn_of_somebody_who_is_not_in_the_game_is_one_sentence():
-    class Misled(Relay):
+WRONG = {
+    "a turn of nobody": ({"agent_selection": "fourth"}, r"agent_selection.*'fourth'.*first"),
+    "a stranger's reward": ({"rewards": {"first": 0, "second": 0, "third": 0, 0: 1.0}}, "rewards.*for 0"),
+    "no reward": ({"rewards": {"second": 0.0, "third": 0.0}}, "reward of 'first'"),
+    "no rewards": ({"rewards": None}, "rewards is None"),
+    "a reward of last alone": ({"_cumulative_rewards": {"second": 2.0}}, r"'second' add up to 0.* last\(\) gives 2"),
+    "a reward twice in last": (
+        {"rewards": dict.fromkeys(("first", "second", "third"), 1), "_cumulative_rewards": {"second": 2.0}},
+        r"add up to 1.*gives 2",
+    ),
+    "a flag that is a text": ({"terminations": dict.fromkeys(("first", "second"), "no")}, "terminations.*'no'"),
+    "a flag of a stranger": ({"truncations": {"first": False, 0: True}}, "truncations.*for 0"),
+    "infos that are no dict": ({"infos": dict.fromkeys(("first", "second"), 3)}, "infos of 'first' are 3"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_a_turn_based_environment_may_not_say_is_one_sentence(case):
+    attributes, words = WRONG[case]
+
+    class Wrong(Relay):
         def step(self, action):
             super().step(action)
-            self.agent_selection = "fourth"
+            vars(self).update(attributes)
 
-    world = from_pettingzoo(Misled)
+    world = from_pettingzoo(Wrong)
     world.reset(0)
-    with pytest.raises(CustomEnvError, match=r"Misled.*agent_selection.*'fourth'.*first"):
+    with pytest.raises(CustomEnvError, match=f"Wrong.*{words}"):
         world.step(np.zeros((1, 3), int))
+
+
+def test_a_reward_of_last_alone_is_refused_where_the_game_ends_with_it():
+    class Late(Relay):
+        def step(self, action):
+            super().step(action)
+            self.terminations, self._cumulative_rewards = dict.fromkeys(self.agents, True), {"second": 5.0}
+
+    world = from_pettingzoo(Late)
+    world.reset(0)
+    with pytest.raises(CustomEnvError, match=r"'second' add up to .* gives 5"):
+        world.step(np.zeros((1, 3), int))
+
+
+def test_an_agent_that_no_step_removes_is_refused():
+    class Stays(Relay):
+        def step(self, action):
+            if action is not None:
+                super().step(action)
+                self.terminations[self.agent_selection] = True
+
+    world = from_pettingzoo(Stays)
+    world.reset(0)
+    with pytest.raises(CustomEnvError, match=r"Stays.*'second'.*step\(None\)"):
+        world.step(np.zeros((1, 3), int))
+
+
+ACTS_NOW = spaces.Dict(acts_now=spaces.Discrete(2))
+
+
+def test_the_key_of_whose_turn_it_is_is_any_other_key_where_all_act_and_refused_where_they_act_in_turn():
+    def change(env, answer):
+        answer[0] = {name: {"acts_now": 1} for name in answer[0]}
+        return answer
+
+    seen = from_pettingzoo(functools.partial(Signal, change, observation=ACTS_NOW)).reset(0)
+    assert "decides" not in seen and seen["acts_now"].tolist() == [[[0, 1]] * 2]
+    with pytest.raises(CustomEnvError, match=r"observation_space\('first'\).*'acts_now'"):
+        from_pettingzoo(type("Own", (Relay,), {"observation_space": lambda self, agent: ACTS_NOW}))
 
 
 def test_a_limit_of_rounds_is_one_of_env_steps_for_each_agent():
