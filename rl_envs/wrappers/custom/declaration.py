@@ -294,20 +294,23 @@ def _extension(env: Any, name: str) -> Any:
 def _vocabulary(env: Any, has_texts: bool) -> tuple[str, ...]:
     """The attribute `vocabulary`, words in any iterable, sorted; without texts it may be something else."""
     given = peek(_unwrapped(env), "vocabulary")
-    words = set()
+    words = listed_words(given)
+    if words is None and has_texts:
+        warn_once(
+            f"{env_name(env)}.vocabulary is {short_repr(given)} and is not read, so two words may get one id: let "
+            "it be a list of words, or rename it"
+        )
+    return tuple(sorted(set(words or ())))
+
+
+def listed_words(given: Any) -> list[str] | None:
+    """Words in any iterable, in lower case; None where it is a text, an iterator, or holds something else."""
     try:
         if isinstance(given, (str, Iterator)):  # no other copy could read the iterator again
             raise TypeError
-        for word in () if given is None else given:
-            words.add(word.lower())
+        return [] if given is None else [word.lower() for word in given]
     except Exception:  # also a word that is no text
-        if has_texts:
-            warn_once(
-                f"{env_name(env)}.vocabulary is {short_repr(given)} and is not read, so two words may get one id: let "
-                "it be a list of words, or rename it"
-            )
-        return ()
-    return tuple(sorted(words))
+        return None
 
 
 def _space(env: Any, method: str, name: str) -> spaces.Space:

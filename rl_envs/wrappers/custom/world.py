@@ -38,11 +38,12 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
 from rl_envs.wrappers.custom.checked_env import CheckedEnv
 from rl_envs.wrappers.custom.copies import EnvCopies, open_env
-from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, listed_words
 from rl_envs.wrappers.custom.frame import Frame
 from rl_envs.wrappers.custom.layout import MASK, Bounds, Shown
 from rl_envs.wrappers.custom.processes import EnvProcesses
 from rl_envs.wrappers.custom.turn_based import ACTS_NOW, TurnBased
+from rl_envs.wrappers.custom.values import short_repr
 from rl_envs.wrappers.custom.word_ids import TextNumbers, WordIds
 
 logger = logging.getLogger(__name__)
@@ -109,7 +110,9 @@ class PettingZooWorld(World):
         self._seen: Frame | None = None
         self._takes_turns = isinstance(checked.env, TurnBased)
         self._has_warned, self._agents_leave = False, bool(self._arguments["agents_leave"])
-        self.words: TextNumbers = word_ids or WordIds(vocabulary or checked.declared.vocabulary)
+        if (listed := listed_words(vocabulary)) is None:
+            raise CustomEnvError(f"vocabulary is {short_repr(vocabulary)}: let it be a list of words")
+        self.words: TextNumbers = word_ids or WordIds(listed or checked.declared.vocabulary)
         self.agents, self.action_spec = self._declared.agents, self._declared.action_layout.spec
         self.action_texts, layout = self._declared.action_texts, self._declared.layout
         self.bounds, self.entity_spec = layout.bounds, layout.entity_spec

@@ -161,6 +161,8 @@ def test_a_vocabulary_of_something_else_is_named_once_where_texts_are_observed(g
     assert caplog.text == ""
     assert [from_pettingzoo(build(spaces.Text(9)), 2).declaration.vocabulary for _ in "ab"] == [(), ()]
     assert caplog.text.count("vocabulary") == 1
+    with pytest.raises(CustomEnvError, match=r"vocabulary is .*list of words"):
+        from_pettingzoo(Signal, vocabulary=given)
 
 
 def test_word_ids_are_the_same_in_every_process_and_long_texts_are_refused():
