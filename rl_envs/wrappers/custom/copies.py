@@ -16,6 +16,7 @@ from rl_envs.wrappers.custom.checked_env import CheckedEnv, close_quietly, is_pl
 from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, described, env_name
 from rl_envs.wrappers.custom.frame import Answer, Frame, Turn
 from rl_envs.wrappers.custom.turn_based import TurnBased, is_turn_based
+from rl_envs.wrappers.custom.values import short_repr
 
 
 class EnvCopies:
@@ -103,6 +104,11 @@ def build_env(make_env: MakeEnv, which: str = "") -> Any:
     Raises CustomEnvError where it cannot be built, or a copy that is not closed, of this world or of another, plays the
     object.
     """
+    if not callable(make_env):
+        raise CustomEnvError(
+            f"make_env is {short_repr(make_env)}: give what builds a new environment at every call, a class or a "
+            "function such as lambda: MyEnv()"
+        )
     try:
         env = make_env()
         if isinstance(env, type):

@@ -48,6 +48,7 @@ class Declaration:
 
     def __init__(self, env: Any) -> None:
         """Read and check the declaration of `env`."""
+        _refuse_other_kinds(env)
         self.ids = agent_ids(env)
         self.agents = tuple(map(str, self.ids))
         self.observation_spaces, self.action_spaces = (
@@ -80,6 +81,16 @@ class Declaration:
                         f"{env_name(env)}.{method}({name!r}) is {space_repr(other)} and was "
                         f"{space_repr(one)}: let it be the same in every copy of the environment and at every call"
                     )
+        texts, sets = self._action_texts(env), self._coordination(env)
+        for what, is_same in (
+            (ACTION_TEXTS, texts == self.action_texts),
+            ("coordination_sets", np.array_equal(sets, self.coordination)),  # type: ignore[arg-type]
+        ):
+            if not is_same:
+                raise CustomEnvError(
+                    f"{env_name(env)}.{what} is not what it was: let it be the same in every copy of the environment "
+                    "and at every reset"
+                )
 
     @property
     def own_actions(self) -> Array:
@@ -162,7 +173,6 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
     """
     with Raising(env, "possible_agents"):
         given = getattr(env, "possible_agents", None)
-    _refuse_other_kinds(env)
     if isinstance(given, (str, Mapping, Set)):
         raise CustomEnvError(
             f"{env_name(env)}.possible_agents is {short_repr(given)}: let it be a list, whose order is the same in "
@@ -193,15 +203,16 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
 
 
 def _refuse_other_kinds(env: Any) -> None:
-    """Refuse a world, and several environments that are stepped at once."""
+    """Refuse a world, and environments that are stepped at once, even if there is one."""
     name = env_name(env)
     if isinstance(env, World):
         raise CustomEnvError(f"the function returned a World, {name}: name its class, package.module:{name}, instead")
-    if isinstance(env, gymnasium.vector.VectorEnv):
-        raise CustomEnvError(
-            f"the function returned a {name}, which holds {env.num_envs} environments: let it return one of them, "
-            "because copies are made here (num_worlds, --workers.worlds-per-runner)"
-        )
+    for one in layers(env):
+        if isinstance(one, gymnasium.vector.VectorEnv):
+            raise CustomEnvError(
+                f"the function returned a {type(one).__name__} of {one.num_envs} environments: let it return one of "
+                "them, because copies are made here (num_worlds, --workers.worlds-per-runner)"
+            )
 
 
 def time_limit(env: Any) -> tuple[str, int] | None:
@@ -262,7 +273,10 @@ class Raising:
             return
         cure = "fix it there"
         if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
-            cure = "let it take what PettingZoo's parallel API gives: reset(seed=None, options=None), step(actions)"
+            cure = (
+                "let it take what PettingZoo's parallel API gives: observation_space(agent), action_space(agent), "
+                "reset(seed=None, options=None), step(actions)"
+            )
         where = f"the environment {env_name(self._env)} raised in {self._method}"
         raise EnvRaisedError(f"{where}: {described(error)}; {cure}") from error
 

@@ -120,6 +120,10 @@ def test_copies_with_other_spaces_or_agents_are_refused():
     boxes = iter(spaces.Box(np.zeros(2_000, np.float32), high) for high in highs)
     with pytest.raises(CustomEnvError, match=r"'left'.*copy"):
         from_pettingzoo(lambda: Signal(observation=next(boxes)), 2)
+    for what, given in (("action_texts", "abc"), ("coordination_sets", np.eye(3, dtype=bool)[None])):
+        others = iter(([*given], [*given[::-1]] if what == "action_texts" else ~given))
+        with pytest.raises(CustomEnvError, match=rf"Signal\.{what}.*copy"):
+            from_pettingzoo(lambda what=what, others=others: Signal(**{what: next(others)}), 2)
     names = iter((("a", "b"), ("a", "c")))
     with pytest.raises(CustomEnvError, match=r"copies.*'c'"):
         from_pettingzoo(lambda: Signal(names=next(names)), 2)
@@ -225,6 +229,8 @@ def test_control_c_within_an_environment_is_no_error_of_it():
 NO_ENVIRONMENTS = {
     "a class": (lambda: Signal, ["class Signal", "Signal()"]),
     "several at once": (lambda: gymnasium.vector.SyncVectorEnv([Solo] * 3), ["SyncVectorEnv", "3 environments"]),
+    "one that resets itself": (lambda: Signal(env=gymnasium.vector.SyncVectorEnv([Solo])), ["SyncVectorEnv"]),
+    "an environment, and not what builds it": (Signal(), ["make_env", "Signal", "lambda"]),
     "a function that exits": (lambda: sys.exit(0), ["SystemExit"]),
     "a reset without a seed": (functools.partial(Signal, reset=lambda: None), ["TypeError", "reset(seed=None"]),
 }
