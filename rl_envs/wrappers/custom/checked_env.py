@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 from gymnasium.spaces import Space
+from gymnasium.utils.env_checker import data_equivalence
 
 from rl_envs.core.errors import CustomEnvError, warn_once
 from rl_envs.core.spec import Array, checked_picture
@@ -39,6 +40,8 @@ _LARGEST = float(np.finfo(np.float32).max)
 """Largest size of a reward: learners compute in float32."""
 _AGREE = "let observation_space and what reset and step return agree"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_LAST = ("final_obs", "final_observation", "terminal_observation")
+"""Keys of infos for the last observation where an environment resets itself: Gymnasium's and Stable-Baselines3's."""
 _PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
 
 
@@ -138,6 +141,8 @@ class CheckedEnv:
                 f"there is no last observation of {names[index]!r}, who is truncated",
                 "let step return it, because learning estimates its value, or terminate the agent",
             )
+        for index in stopped:
+            self._refuse_next_episode(names[index], seen[index], agent_infos.get(index, _NOTHING))
         alive = [index in stopped for index in range(len(names))]
         return Answer(seen, agent_infos, alive, False, reward, not stopped, bool(stopped))
 
@@ -289,6 +294,17 @@ class CheckedEnv:
                         f"there is no observation of {names[index]!r}, who is in the game", "let it be returned"
                     )
         return found
+
+    def _refuse_next_episode(self, name: Any, seen: Any, info: Mapping[str, Any]) -> None:
+        """Refuse the observation of an environment that has reset itself; its last one is in the infos then."""
+        for key in _LAST:
+            with Raising(self.env, f"the comparison of {key}"):
+                is_another = info.get(key) is not None and not data_equivalence(info[key], seen)
+            if is_another:
+                self._refuse(
+                    f"the infos of {name!r}, who is truncated, have another observation as {key!r}",
+                    "let step return the last observation, and begin the next episode in reset alone",
+                )
 
     def _infos(self, infos: Mapping[str, Any], live: Sequence[int]) -> dict[int, Mapping[str, Any]]:
         found: dict[int, Mapping[str, Any]] = {}

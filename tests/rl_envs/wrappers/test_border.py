@@ -277,6 +277,23 @@ def test_agents_that_are_numbers_are_called_by_them():
     assert all(word in said for word in ("reward of 1", "env step 2", "None"))
 
 
+@pytest.mark.parametrize("key", ["final_obs", "final_observation", "terminal_observation"])
+@pytest.mark.parametrize(("last", "is_refused"), [(DOT, False), (DOT[::-1].copy(), True)])
+def test_an_environment_that_shows_the_next_episode_where_one_is_truncated_is_refused(key, last, is_refused):
+    def change(env, answer):
+        if env.steps == 2:
+            answer[OBSERVED] = dict.fromkeys(answer[OBSERVED], DOT)
+            env.agents, answer[TRUNCATED] = [], dict.fromkeys(answer[TRUNCATED], True)
+            answer[INFOS] = {"right": {key: last}}
+        return answer
+
+    make_env = functools.partial(Signal, change)
+    if is_refused:
+        assert all(word in refusal(make_env) for word in ("'right'", key, "env step 2"))
+    else:
+        played(make_env)
+
+
 def agents_backwards(env, answer):
     env.agents = env.agents[::-1]
     return [dict(reversed(list(part.items()))) for part in answer]
