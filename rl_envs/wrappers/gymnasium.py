@@ -153,14 +153,16 @@ class TeamVectorEnv(VectorEnv):
         """Begin an episode in every world, or in those of `options["reset_mask"]` ([B] bool).
 
         Raises:
-            ValueError: a list of seeds, a seed that is no whole number, or a seed and a mask were given; one seed fixes
-                all the worlds of a batch.
+            ValueError: a list of seeds, a seed that is no whole number, a mask of another shape or type, or a seed and
+                a mask were given; one seed fixes all the worlds of a batch.
         """
         if isinstance(seed, (list, tuple)):
             raise ValueError("one seed fixes all the worlds of a batch; give a single number")
         seed = None if seed is None else whole("seed", seed)
         self.world.auto_resets = True  # a wrapper of a single world turns it off
-        mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        mask = np.asarray((options or {}).get("reset_mask", np.ones(self.num_envs, bool)))
+        if mask.dtype != bool or mask.shape != (self.num_envs,):
+            raise ValueError(f"reset_mask must be bools of shape ({self.num_envs},), got {mask.dtype} {mask.shape}")
         if not np.all(mask) and (seed is not None or not self._has_begun):
             raise ValueError("one seed fixes all the worlds of a batch; reset_mask goes without a seed, after a reset")
         super().reset(seed=seed)

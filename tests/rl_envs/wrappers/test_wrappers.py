@@ -192,6 +192,10 @@ def test_the_batch_can_be_reset_in_part():
         env.reset(seed=[1, 2, 3])
     with pytest.raises(ValueError, match="reset_mask"):
         env.reset(seed=1, options={"reset_mask": np.array([False, True, False])})
+    for mask in ([True, False], [0, 1, 0]):
+        with pytest.raises(ValueError, match="reset_mask must be bools"):
+            env.reset(options={"reset_mask": mask})
+    assert env.world.chance.episode.tolist() == [0, 1, 0]
     env.reset(seed=1, options={"reset_mask": np.ones(3, bool)})
 
 
