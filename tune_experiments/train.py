@@ -39,7 +39,7 @@ from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.teams.config import LANGUAGE_METHODS, Config
+from tune_experiments.teams.config import LANGUAGE_METHODS, Config, read_arguments
 from tune_experiments.teams.environment_names import find_name, how_to_name, run_label
 
 if TYPE_CHECKING:
@@ -207,8 +207,14 @@ def train(
     named = find_name(env)
     arguments = options.pop("env_arguments", {})
     if named.arguments or not isinstance(arguments, str):
-        given = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
-        arguments = json.dumps({**named.arguments, **given})
+        given = read_arguments(arguments) if isinstance(arguments, str) else dict(arguments)
+        try:
+            arguments = json.dumps({**named.arguments, **given})
+        except (TypeError, ValueError) as error:
+            raise UserError(
+                f"env_arguments is {given}, which JSON cannot hold ({error}): let it have numbers, texts, lists and "
+                "dicts of Python, or let a function of your own build the environment"
+            ) from error
     if named.why_unnamed:
         if not options.get("local", True):
             raise UserError(f"local=False: workers import the environment, and {named.why_unnamed}")

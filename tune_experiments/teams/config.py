@@ -179,10 +179,15 @@ class Config(
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of the environment, from a JSON object; UserError where it is none."""
-        try:
-            arguments = json.loads(self.env_arguments)
-        except ValueError as error:
-            raise UserError(f"--env-arguments is not JSON ({error}): write it as '{{\"max_cycles\": 50}}'") from None
-        if not isinstance(arguments, dict):
-            raise UserError("--env-arguments must be a JSON object, such as '{\"max_cycles\": 50}'")
-        return arguments
+        return read_arguments(self.env_arguments)
+
+
+def read_arguments(env_arguments: str) -> dict[str, Any]:
+    """Keyword arguments from a JSON object; UserError where it is none."""
+    try:
+        arguments = json.loads(env_arguments)
+    except ValueError as error:
+        raise UserError(f"--env-arguments is not JSON ({error}): write it as '{{\"max_cycles\": 50}}'") from None
+    if not isinstance(arguments, dict):
+        raise UserError("--env-arguments must be a JSON object, such as '{\"max_cycles\": 50}'")
+    return arguments

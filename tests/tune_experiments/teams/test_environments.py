@@ -277,6 +277,17 @@ def test_numpys_print_options_change_no_environment(tmp_path):
         check_declaration(config, tmp_path)
 
 
+PARTIAL = functools.partial(games.Departing, dtype="uint8")
+
+
+@pytest.mark.parametrize(
+    ("env", "arguments"), [(GAMES, {"dtype": np.dtype("uint8")}), (PARTIAL, "{'dtype': 1}"), (PARTIAL, "[1]")]
+)
+def test_arguments_that_are_no_json_object_are_refused(env, arguments):
+    with pytest.raises(UserError, match=r"env.arguments"):
+        train(env=env, env_arguments=arguments, preset="smoke")
+
+
 TINY = {"budget_env_steps": 200, "validate_every_env_steps": 200, "valid_episodes": 2, "test_episodes": 2}
 
 
