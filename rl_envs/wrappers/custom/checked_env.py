@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
-import numpy as np
 from gymnasium.spaces import Space
 from gymnasium.utils.env_checker import data_equivalence
 
@@ -36,8 +35,8 @@ from rl_envs.wrappers.hangs import call_ended, call_started
 
 FULL_EPISODES = 2
 """Number of episodes of an environment in which everything is checked."""
-_LARGEST = float(np.finfo(np.float32).max)
-"""Largest size of a reward: learners compute in float32."""
+_LARGEST = 1e16
+"""Largest size of a reward: learners square sums of hundreds of them, in float32."""
 _AGREE = "let observation_space and what reset and step return agree"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _LAST = ("final_obs", "final_observation", "terminal_observation")
@@ -346,7 +345,7 @@ class CheckedEnv:
             more = ", such as a weighted sum of these" if is_vector else ""
             self._refuse(f"the reward of {name!r} {error}", f"let it be one number{more}")
         if not -_LARGEST <= value <= _LARGEST:
-            why = "too large for float32" if math.isfinite(value) else "not finite"
+            why = f"beyond {_LARGEST:.0e}, and squares in float32" if math.isfinite(value) else "not finite"
             self._refuse(f"the reward of {name!r} is {value}, which is {why}", "correct the environment's reward")
         return value
 
