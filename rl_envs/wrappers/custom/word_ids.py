@@ -18,6 +18,8 @@ from rl_envs.core.spec import Array
 
 SPARE_WORDS = 4096
 """Number of ids for words that are not listed."""
+MAX_TEXTS = 2**16
+"""Number of texts whose ids are kept."""
 _PIECE = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
 
 
@@ -80,12 +82,15 @@ class WordIds:
                 )
             row = np.zeros(length, np.int32)
             row[: len(pieces)] = [self._number(piece) for piece in pieces]
+            if len(self._rows) >= MAX_TEXTS:
+                self._rows.clear()
+                self._texts.clear()
             self._rows[text, length] = row
             self._texts.setdefault(row.tobytes(), text)
         return self._rows[text, length]
 
     def decode(self, tokens: Array) -> str:
-        """The text that had these tokens [L] int32, as the environment wrote it; an empty one for tokens never seen."""
+        """The text that had these tokens [L] int32, as the environment wrote it; an empty one if not seen lately."""
         return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
 
     def _number(self, word: str) -> int:

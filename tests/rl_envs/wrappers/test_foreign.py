@@ -171,6 +171,14 @@ def test_word_ids_are_the_same_in_every_process_and_long_texts_are_refused():
         WordIds().tokens("a b c", 2)
 
 
+def test_the_memory_of_texts_is_bounded_and_their_ids_stay_the_same(monkeypatch):
+    monkeypatch.setattr("rl_envs.wrappers.custom.word_ids.MAX_TEXTS", 3)
+    words = WordIds()
+    rows = [words.tokens(f"step {number}", 2).tolist() for number in range(8)]
+    assert [words.decode(row) for row in rows] == [""] * 6 + ["step 6", "step 7"], "old ones are forgotten"
+    assert words.tokens("step 0", 2).tolist() == rows[0]
+
+
 def test_two_words_of_one_id_are_named_and_listed_words_have_their_own(caplog):
     first, second = WordIds().tokens("egret guillemot", 2)
     assert first == second
