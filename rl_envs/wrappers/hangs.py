@@ -33,10 +33,19 @@ def call_ended() -> None:
 
 
 def watch(report: Callable[[str], None]) -> None:
-    """Watch the calls of this process from now on; `report` gets the error message before the process ends."""
+    """Watch the calls of this process from now on; `report` gets the error message before the process ends.
+
+    Raises ValueError where the environment variable is no number above 0.
+    """
     global _watch
     if _watch is None:
-        seconds = float(os.environ.get(TIMEOUT_VARIABLE, "540"))
+        given = os.environ.get(TIMEOUT_VARIABLE, "540")
+        try:
+            seconds = float(given)
+        except ValueError:
+            seconds = 0.0
+        if not seconds > 0:
+            raise ValueError(f"{TIMEOUT_VARIABLE} is {given!r}: let it be a number of seconds above 0, or unset it")
         _watch = threading.Thread(target=_look, args=(report, seconds), daemon=True, name="hang watch")
         _watch.start()
 

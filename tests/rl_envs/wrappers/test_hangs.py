@@ -30,6 +30,14 @@ def test_the_present_call_is_known_with_its_line_and_none_after_it():
     assert hangs.hang_message(0.0) is None
 
 
+@pytest.mark.parametrize("seconds", ["ten", "0", "-1", "nan", ""])
+def test_a_limit_that_is_no_number_of_seconds_is_refused_by_its_name(seconds, monkeypatch):
+    monkeypatch.setattr(hangs, "_watch", None)
+    monkeypatch.setenv(hangs.TIMEOUT_VARIABLE, seconds)
+    with pytest.raises(ValueError, match=rf"{hangs.TIMEOUT_VARIABLE} is '{seconds}'"):
+        hangs.watch(print)
+
+
 PROGRAM = """
 import time
 from rl_envs.wrappers import from_pettingzoo, hangs
