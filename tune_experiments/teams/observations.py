@@ -29,6 +29,8 @@ _MAX_BOUND_RATIO = 10.0
 """Largest ratio of the bounds of two agents that share a divisor."""
 _MAX_FRAMES, _MIN_SIDE = 4, 16
 """Most channels, and fewest rows and columns, of an image of a custom environment with its channels first."""
+_LEAST_SHARE = 0.02
+"""Smallest share of an entry's divisor that its bounds may span without a note."""
 _NOT_READ = ("legal", "alive", "decides", "coordination")
 
 
@@ -132,7 +134,7 @@ def _has_channels_first(shape: Sequence[int]) -> bool:
 
 
 def scaling_notes(config: Config) -> list[str]:
-    """A note on each array with entries without bounds, or of an image with its channels first."""
+    """A note on each array with entries without bounds or of narrow ones, or of an image with its channels first."""
     notes, world = [], example_world(config)
     for part in make_parts(world):
         if part.planes_first and isinstance(world, PettingZooWorld):
@@ -145,6 +147,14 @@ def scaling_notes(config: Config) -> list[str]:
                 f"{MAX_DIVISOR:,.0f}: networks do not divide them, and read them on a logarithmic scale beyond 10 "
                 "(declare their bounds in observation_space)"
             )
+        if isinstance(world, PettingZooWorld) and part.key in world.bounds:
+            low, high = (np.asarray(side, np.float64) for side in world.bounds[part.key])
+            narrow = (low < high) & (high - low < _LEAST_SHARE * np.maximum(abs(low), abs(high)).clip(max=MAX_DIVISOR))
+            if narrow.any():
+                notes.append(
+                    f"entries of the observation {part.key!r} have bounds that are close to each other and far from 0: "
+                    "networks divide by the larger one, and hardly see a difference (subtract the lower one)"
+                )
     return notes
 
 

@@ -14,7 +14,7 @@ from rl_models.networks.network_needs import fitted
 from rl_models.networks.parts import Scaling
 from tests.rl_envs.wrappers.odd_games import Signal
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.teams.observations import MAX_DIVISOR, make_parts
+from tune_experiments.teams.observations import MAX_DIVISOR, make_parts, scaling_notes
 
 EXPERIMENT = find_experiment("train")
 SMOKE = EXPERIMENT.presets["smoke"]
@@ -55,6 +55,15 @@ def box(*highs, low=0.0):
 )
 def test_an_entry_has_a_divisor_of_its_own_and_none_where_its_bound_says_little(space, scale):
     np.testing.assert_array_equal(part_of(space).scale, scale)
+
+
+@pytest.mark.parametrize(
+    ("space", "is_noted"), [(box(10_000, low=9_990), True), (box(1, 1, low=0.5), False), (box(5, 5, low=5), False)]
+)
+def test_bounds_close_together_and_far_from_0_are_noted(space, is_noted, monkeypatch):
+    world = from_pettingzoo(functools.partial(Signal, observation=space))
+    monkeypatch.setattr("tune_experiments.teams.observations.example_world", lambda config: world)
+    assert ["subtract" in note for note in scaling_notes(SMOKE)] == [True] * is_noted
 
 
 @pytest.mark.parametrize(
