@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from rl_envs.core.arguments import whole
+from rl_envs.core.arguments import flags, whole
 from rl_envs.core.spec import Actions, Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
@@ -53,6 +53,7 @@ class TeamEnv(gymnasium.Env):
         Raises:
             ValueError: an unknown id, B above 1, or an unsupported render mode.
         """
+        flags(episode_statistics=episode_statistics)
         self.single_world = SingleWorld(world, arguments, text_tokens)
         self.render_mode = checked_render_mode(render_mode, self.single_world.world)
         self.world = self.single_world.world
@@ -133,6 +134,7 @@ class TeamVectorEnv(VectorEnv):
             ValueError: an unknown id, arguments for worlds that are already built, worlds in torch, or an unsupported
                 render mode.
         """
+        flags(text_tokens=text_tokens)
         if isinstance(world, str):
             world = make(world, num_worlds=1 if num_envs is None else num_envs, **arguments)
         elif arguments or num_envs not in (None, world.num_worlds):

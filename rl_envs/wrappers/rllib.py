@@ -31,7 +31,7 @@ class TeamGymEnv(TeamEnv):
 
         Raises ValueError where the config names no world, has an unknown key, or an unsupported render mode.
         """
-        mode, tokens = config.get("render_mode"), bool(config.get("text_tokens"))
+        mode, tokens = config.get("render_mode"), config.get("text_tokens", False)
         super().__init__(_named(config), mode, text_tokens=tokens, **dict(config.get("arguments") or {}))
 
 
@@ -50,7 +50,7 @@ class TeamMultiAgentEnv(MultiAgentEnv):
 
         Raises ValueError where the config names no world, has an unknown key, or an unsupported render mode.
         """
-        text_tokens = bool(config.get("text_tokens"))
+        text_tokens = config.get("text_tokens", False)
         self._roster = Roster(SingleWorld(_named(config), dict(config.get("arguments") or {}), text_tokens))
         self.world = self._roster.world
         self.agents = list(self.world.agents)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.arguments import flags
 from rl_envs.core.array_library import NUMPY
 from rl_envs.core.spec import Actions, Array, Arrays
 from rl_envs.core.world import World
@@ -54,8 +55,10 @@ class SingleWorld:
         """Wrap a world of B = 1, or make a registered one.
 
         With `text_tokens`, ids that are rows of a table of texts (`World.text_tables`) become tokens. Raises ValueError
-        where B is not 1, the world is in torch, or arguments were given for a world that is already built.
+        where B is not 1, the world is in torch, `text_tokens` is no bool, or arguments were given for a world that is
+        already built.
         """
+        flags(text_tokens=text_tokens)
         if isinstance(world, str):
             world = make(world, num_worlds=1, **(arguments or {}))
         elif arguments:
