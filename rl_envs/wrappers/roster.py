@@ -96,6 +96,9 @@ class Roster:
             raise ValueError(f"actions are missing for {missing} and not wanted for {unknown}; live: {self.live}")
         spec = self.world.action_spec
         if isinstance(spec, dict):
+            wrong = [name for name, one in actions.items() if not isinstance(one, Mapping) or set(one) != set(spec)]
+            if wrong:
+                raise ValueError(f"the actions of {wrong} must be dicts with the keys {sorted(spec)}")
             return {
                 part: np.array(
                     [

@@ -123,8 +123,14 @@ def test_unseeded_copies_play_different_games():
     assert len(games) > 1
 
 
-def in_rllib(world, render_mode):
-    return TeamMultiAgentEnv({"world": world, "render_mode": render_mode})
+def in_rllib(world, **settings):
+    return TeamMultiAgentEnv({"world": world, **settings})
+
+
+@pytest.mark.parametrize("env_class", [TeamEnv, TeamVectorEnv, TeamParallelEnv, in_rllib])
+def test_a_text_is_no_flag(env_class):
+    with pytest.raises(ValueError, match="text_tokens must be True or False"):
+        env_class("toy-v0", text_tokens="False")
 
 
 @pytest.mark.parametrize("env_class", [TeamEnv, TeamVectorEnv, TeamParallelEnv, in_rllib])
@@ -220,6 +226,9 @@ def test_who_decides_must_act_and_who_is_absent_must_not():
         env.step({"walker_0": STILL})
     with pytest.raises(ValueError, match=r"stranger"):
         env.step({"walker_0": STILL, "walker_1": STILL, "stranger": STILL})
+    for wrong in (1, {"go": 1}, {**STILL, "sing": 0}):
+        with pytest.raises(ValueError, match=r"'walker_0'.*'go', 'say'"):
+            env.step({"walker_0": wrong, "walker_1": STILL})
     env.step({"walker_0": {"go": 2, "say": 0}, "walker_1": STILL})
     env.step({"walker_1": STILL})  # walker_0 is under way and may be left out
 
