@@ -18,7 +18,7 @@ import numpy as np
 from rl_envs.core.errors import CustomEnvError, EnvRaisedError
 from rl_envs.core.spec import Array
 from rl_envs.wrappers.custom.copies import EnvCopies
-from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, described
 from rl_envs.wrappers.custom.frame import Frame, Turn
 from rl_envs.wrappers.hangs import watch
 
@@ -29,14 +29,22 @@ class EnvProcesses:
     def __init__(self, make_env: MakeEnv, count: int, processes: int, declaration: Declaration) -> None:
         """Start P processes with K environments.
 
-        `make_env` is pickled by value if it is a lambda or defined in the main script.
+        `make_env` is pickled by value if it is a lambda or defined in the main script. Raises CustomEnvError if it
+        cannot be.
         """
+        try:
+            sent = cloudpickle.dumps((make_env, declaration))
+        except Exception as error:  # whatever an object of its own raises
+            raise CustomEnvError(
+                f"what builds the environment cannot be sent to another process ({described(error)}): let it be a "
+                "function of a module, or set num_processes to 0"
+            ) from error
         self.declaration = declaration
         self._bounds = np.linspace(0, count, min(processes, count) + 1).astype(int)
         sizes = np.diff(self._bounds).tolist()
         self._workers: list[_Worker] = []
         try:
-            self._workers += [_Worker(make_env, size, declaration) for size in sizes]
+            self._workers += [_Worker(sent, size) for size in sizes]
             for worker in self._workers:  # all of them build side by side
                 _raise(worker.receive())
         except BaseException:
@@ -90,14 +98,14 @@ def _raise(answer: Any) -> Any:
 
 
 class _Worker:
-    def __init__(self, make_env: MakeEnv, count: int, declared: Declaration) -> None:
+    def __init__(self, sent: bytes, count: int) -> None:
         self._pipe, theirs = Pipe()
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
         # -P: modules are looked for in the order of this process, and not first in the current folder.
         command = [sys.executable, "-P", "-c", f"from {__name__} import play; play({theirs.fileno()})"]
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)
         theirs.close()
-        self._pipe.send((cloudpickle.dumps((make_env, declared)), count))
+        self._pipe.send((sent, count))
 
     def send(self, *request: Any) -> None:
         try:
