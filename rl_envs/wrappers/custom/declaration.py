@@ -64,6 +64,11 @@ class Declaration:
         self.limit = time_limit(env)
         has_texts = any(ACTION_TEXTS in one.spaces for one in self.observation_spaces if isinstance(one, spaces.Dict))
         self.has_masks = has_texts or any(path is not None for path in self.layout.masks)
+        if not self.has_masks and any(callable(peek(layer, "action_masks")) for layer in layers(env)):
+            warn_once(
+                f"{env_name(env)}.action_masks is not read, so actions may be illegal: let observations or infos have "
+                f"{MASK!r}"
+            )
         self.has_legal = self.has_masks or self.action_texts is not None or not self.own_actions.all()
 
     def check_same(self, env: Any) -> None:
@@ -298,16 +303,18 @@ def _unwrapped(env: Any) -> Any:
 
 def _extension(env: Any, name: str) -> Any:
     """An optional attribute that this package defines, such as `action_texts`; None without it."""
-    inner = _unwrapped(env)
-    if not hasattr(type(inner), name):
-        return peek(inner, name)  # a __getattr__ may raise without this name
-    with Raising(env, name):
-        return getattr(inner, name, None)
+    for layer in layers(env):
+        if hasattr(type(layer), name):
+            with Raising(env, name):
+                return getattr(layer, name, None)
+        if (found := peek(layer, name)) is not None:  # a __getattr__ may raise without this name
+            return found
+    return None
 
 
 def _vocabulary(env: Any, has_texts: bool) -> tuple[str, ...]:
     """The attribute `vocabulary`, words in any iterable, sorted; without texts it may be something else."""
-    given = peek(_unwrapped(env), "vocabulary")
+    given = next((found for one in layers(env) if (found := peek(one, "vocabulary")) is not None), None)
     words = listed_words(given)
     if words is None and has_texts:
         warn_once(

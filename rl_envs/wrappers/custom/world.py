@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from rl_envs.core.arguments import whole
+from rl_envs.core.arguments import flags, whole
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
@@ -87,6 +87,7 @@ class PettingZooWorld(World):
     ) -> None:
         """Build the environments; `from_pettingzoo` describes the arguments."""
         self._arguments = {name: value for name, value in locals().items() if name not in _NOT_KEPT}
+        flags(agents_leave=agents_leave)
         for name, least in (("num_processes", 0), ("max_words", 1), ("max_sentences", 1)):
             self._arguments[name] = whole(name, self._arguments[name], least)
         checked = open_env(make_env) if first is None else first
@@ -109,7 +110,7 @@ class PettingZooWorld(World):
         self._declared: Declaration = checked.declared
         self._seen: Frame | None = None
         self._takes_turns = isinstance(checked.env, TurnBased)
-        self._has_warned, self._agents_leave = False, bool(self._arguments["agents_leave"])
+        self._has_warned, self._agents_leave = False, self._arguments["agents_leave"]
         if (listed := listed_words(vocabulary)) is None:
             raise CustomEnvError(f"vocabulary is {short_repr(vocabulary)}: let it be a list of words")
         self.words: TextNumbers = word_ids or WordIds(listed or checked.declared.vocabulary)

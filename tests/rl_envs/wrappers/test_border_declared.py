@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from pettingzoo.utils import BaseParallelWrapper
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_gymnasium, from_pettingzoo
@@ -316,6 +317,20 @@ def test_a_limit_that_nobody_named_and_that_cut_an_episode_is_said_once(caplog):
         played(functools.partial(Signal, endless, max_steps=2), 5, 2)
         played(Signal, 2 * LIMIT, max_episode_steps=None)
     assert [record.getMessage().count("max_steps = 2") for record in caplog.records] == [1]
+
+
+def test_what_a_wrapper_adds_for_this_package_is_read():
+    class Wrapper(BaseParallelWrapper):
+        vocabulary, action_texts, coordination_sets = ["go"], ["go", "stay", "wait"], np.ones((1, 3, 3))
+
+    declared = from_pettingzoo(lambda: Wrapper(Signal())).declaration
+    assert (declared.vocabulary, declared.action_texts[1]) == (("go",), ("go", "stay", "wait"))
+    assert declared.coordination.all()
+
+
+def test_masks_that_are_given_by_a_method_are_named(caplog):
+    from_pettingzoo(lambda: Signal(action_masks=lambda: np.ones(3)))
+    assert "action_masks" in caplog.text
 
 
 def test_a_coordination_set_must_be_one_of_the_declared_and_the_same_for_all():

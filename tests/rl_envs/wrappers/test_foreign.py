@@ -121,6 +121,8 @@ def test_a_stopped_episode_is_truncated_with_those_alive_who_were_stopped():
 
 
 def test_who_says_that_nobody_leaves_is_told_who_did():
+    with pytest.raises(ValueError, match="agents_leave must be True or False"):
+        from_pettingzoo(Unlike, agents_leave="False")
     world = from_pettingzoo(Unlike, agents_leave=False)
     assert "alive" not in world.reset(0)
     with pytest.raises(ValueError, match=r"second.*env step 3.*--agents-leave"):
@@ -195,6 +197,12 @@ def test_keys_of_several_dimensions_part_and_own_names_are_kept_free():
     own = spaces.Dict(dict.fromkeys(("alive", "messages", "noise"), spaces.Discrete(2)))
     layout = Layout({"a": spaces.Box(0, 1, (2,)), "b": IMAGE, "c": own})
     assert set(layout.spec) == {"observation_1d", "observation_3d", "alive_", "messages_", "noise_"}
+
+
+def test_what_cannot_be_sent_to_another_process_is_one_sentence():
+    lock = threading.Lock()
+    with pytest.raises(CustomEnvError, match=r"TypeError.*num_processes"):
+        from_pettingzoo(lambda: Signal(lock=lock), num_processes=1)
 
 
 @pytest.mark.processes
