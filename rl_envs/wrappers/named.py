@@ -7,10 +7,10 @@ from typing import Any
 
 import gymnasium
 
-from rl_envs.core.errors import CustomEnvError, EnvRaisedError, did_you_mean
+from rl_envs.core.errors import CustomEnvError, did_you_mean
 from rl_envs.core.world import World
 from rl_envs.registry import GYMNASIUM, WORLDS
-from rl_envs.wrappers.custom.build import SoloEnv, named_env
+from rl_envs.wrappers.custom.build import SoloEnv, built, named_env
 from rl_envs.wrappers.custom.declaration import MakeEnv, described
 
 
@@ -22,7 +22,8 @@ def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> 
     """
     given = dict(arguments or {})
     if name.startswith(GYMNASIUM):
-        return functools.partial(parallel_env, functools.partial(_make_gymnasium, _known_gymnasium(name), given))
+        make_gymnasium = functools.partial(gymnasium.make, _known_gymnasium(name))
+        return functools.partial(parallel_env, functools.partial(built, name, make_gymnasium, given))
     if not name.isidentifier() and ":" not in name and (hint := _nearest(name)):
         raise CustomEnvError(f"no environment is called {name!r}; {hint}")
     try:
@@ -57,15 +58,3 @@ def _known_gymnasium(name: str) -> str:
         hint = did_you_mean(found, gymnasium.registry, advice, GYMNASIUM)
         raise CustomEnvError(f"Gymnasium has no environment {found!r} ({described(error)}); {hint}") from error
     return found
-
-
-def _make_gymnasium(env_id: str, arguments: Mapping[str, Any]) -> Any:
-    try:
-        return gymnasium.make(env_id, **arguments)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise EnvRaisedError(
-            f"the environment {GYMNASIUM}{env_id} cannot be built with the arguments {dict(arguments)} "
-            f"({described(error)}): correct them, or install what it needs"
-        ) from error

@@ -8,7 +8,7 @@ from pettingzoo import ParallelEnv
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import World
-from rl_envs.wrappers.roster import Roster
+from rl_envs.wrappers.roster import AgentSteps, Roster
 from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode
 from rl_envs.wrappers.spaces import agent_action_space, observation_space
 
@@ -71,9 +71,7 @@ class TeamParallelEnv(ParallelEnv):
         self.agents = list(self._roster.live)
         return observations, {name: {} for name in self.agents}
 
-    def step(
-        self, actions: dict[str, Any]
-    ) -> tuple[dict[str, Arrays], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+    def step(self, actions: dict[str, Any]) -> AgentSteps:
         """One env step; every returned dict has the agents that were in the game before it.
 
         Observations are agent -> key -> [...]. Raises RuntimeError where the episode is over, and ValueError where an
@@ -81,7 +79,7 @@ class TeamParallelEnv(ParallelEnv):
         """
         turn = self._roster.step(actions)
         self.agents = list(self._roster.live)
-        return turn.observations, turn.rewards, turn.terminated, turn.truncated, turn.infos
+        return turn
 
     def state(self) -> Array:
         """Observations of all agents, flattened and joined key by key into one vector, [F] float32 (`state_space`)."""

@@ -16,7 +16,7 @@ from rl_envs.core.arguments import whole
 from rl_envs.core.errors import did_you_mean
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.wrappers.gymnasium import TeamEnv
-from rl_envs.wrappers.roster import Roster
+from rl_envs.wrappers.roster import AgentSteps, Roster
 from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode
 from rl_envs.wrappers.spaces import agent_action_space, observation_space
 
@@ -75,20 +75,16 @@ class TeamMultiAgentEnv(MultiAgentEnv):
         observations = self._roster.reset(seed)
         return observations, {name: {} for name in observations}
 
-    def step(  # type: ignore[override]
-        self, action_dict: dict[str, Any]
-    ) -> tuple[dict[str, Arrays], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+    def step(self, action_dict: dict[str, Any]) -> AgentSteps:  # type: ignore[override]
         """One env step; every returned dict has the agents that were in the game before it.
 
         Observations are agent -> key -> [...]. Raises RuntimeError where the episode is over, and ValueError where an
         action is missing, unexpected or out of range.
         """
-        turn = self._roster.step(action_dict)
-        ended = not self._roster.live
-        was_stopped = any(turn.truncated.values())
-        terminated = {**turn.terminated, "__all__": ended and not was_stopped}
-        truncated = {**turn.truncated, "__all__": ended and was_stopped}
-        return turn.observations, turn.rewards, terminated, truncated, turn.infos
+        observations, rewards, terminated, truncated, infos = self._roster.step(action_dict)
+        ended, was_stopped = not self._roster.live, any(truncated.values())
+        terminated["__all__"], truncated["__all__"] = ended and not was_stopped, ended and was_stopped
+        return observations, rewards, terminated, truncated, infos
 
     def render(self) -> Array | None:  # type: ignore[override]
         """Image of the present state, [H, W, 3] uint8; None where the world does not render."""

@@ -4,8 +4,7 @@ Agents are always listed in the world's order.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,24 +12,12 @@ from rl_envs.core.spec import Actions, Arrays
 from rl_envs.core.world import World
 from rl_envs.wrappers.single_world import SingleWorld
 
-
-@dataclass(frozen=True)
-class AgentSteps:
-    """The result of one env step, as dicts by name of the agents that were in the game before it, in order.
-
-    Attributes:
-        observations: name -> dict of `[...]` arrays.
-        rewards: name -> float.
-        terminated: name -> whether the game is over or this agent left it.
-        truncated: name -> whether the time limit stopped the game while this agent was in it.
-        infos: name -> `duration`, and at the end of the episode `metrics`.
-    """
-
-    observations: dict[str, Arrays]
-    rewards: dict[str, float]
-    terminated: dict[str, bool]
-    truncated: dict[str, bool]
-    infos: dict[str, dict[str, Any]]
+AgentSteps: TypeAlias = tuple[
+    dict[str, Arrays], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
+]
+"""The result of one env step by name of the agents that were in the game before it, in order: observations [...],
+rewards, whether the game is over or the agent left it, whether the time limit stopped it, and infos: `duration`, and at
+the end of the episode `metrics`."""
 
 
 class Roster:
@@ -71,7 +58,7 @@ class Roster:
         stopped = {name: turn.truncated and not gone[name] for name in before}
         self.live = tuple(name for name in before if not (gone[name] or stopped[name]))
         index = {name: i for i, name in enumerate(self.world.agents)}
-        return AgentSteps(
+        return (
             {name: self.agent_observation(name) for name in before},
             {name: float(turn.reward[index[name]]) for name in before},
             gone,

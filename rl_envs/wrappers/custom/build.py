@@ -4,7 +4,7 @@ import functools
 import importlib
 import pkgutil
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rl_envs.core.errors import CustomEnvError, EnvRaisedError, did_you_mean, installing
@@ -120,17 +120,19 @@ def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
 
 
 def _build(module: str, function: str, arguments: dict[str, Any]) -> Any:
-    build = _found(module, function)
+    return built(f"{module}:{function}", _found(module, function), arguments)
+
+
+def built(name: str, build: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """An environment by its function and keyword arguments; EnvRaisedError with its name if that raises."""
     try:
         return build(**arguments)
-    except CustomEnvError:
-        raise
-    except KeyboardInterrupt:
+    except (CustomEnvError, KeyboardInterrupt):
         raise
     except BaseException as error:
         raise EnvRaisedError(
-            f"the environment '{module}:{function}' cannot be built with the arguments {arguments} "
-            f"({described(error)}): correct them, or the environment"
+            f"the environment {name!r} cannot be built with the arguments {arguments} ({described(error)}): correct "
+            "them, or the environment, or install what it needs"
         ) from error
 
 

@@ -96,11 +96,10 @@ class TurnBased:
         terminated, truncated = (self._without_gone(one, here) for one in flags)
         self._selected = None
         ended = [name for name in here if _is_over(name, *flags)]
-        self._add_up(rewards)
-        self._check_last(ended)
+        self._check_last(ended, rewards)
         last, told = {name: self._observed(name) for name in ended}, self._infos(ended)  # before they are removed
         self._look(*flags)
-        self._check_last(() if self._selected is None else (self._selected,))
+        self._check_last([] if self._selected is None else [self._selected], {})
         observations = {name: self._observed(name) for name in self.agents} | last
         return observations, rewards, terminated, truncated, self._infos(self.agents) | told
 
@@ -160,16 +159,13 @@ class TurnBased:
             if name in here or name in self.env.agents or name not in self.possible_agents
         }
 
-    def _add_up(self, rewards: Mapping[Any, Any]) -> None:
+    def _check_last(self, names: Iterable[Any], rewards: Mapping[Any, Any]) -> None:
+        """Refuse what `last` pays these agents beyond all rewards, as PettingZoo's `api_test` does."""
+        paid = peek(self.env, "_cumulative_rewards")
         with contextlib.suppress(Mismatch):  # `CheckedEnv` reports the error
             for name, reward in rewards.items():
                 self._earned[name] = self._earned.get(name, 0.0) + number(reward)
-
-    def _check_last(self, names: Iterable[Any]) -> None:
-        """Refuse what `last` would pay these agents if `rewards` did not, as PettingZoo's `api_test` does."""
-        paid = peek(self.env, "_cumulative_rewards")
-        for name in names if isinstance(paid, Mapping) else ():
-            with contextlib.suppress(Mismatch):
+            for name in names if isinstance(paid, Mapping) else ():
                 total, earned = number(paid.get(name, 0.0)), self._earned.get(name, 0.0)
                 if total and math.isfinite(total) and not math.isclose(total, earned, rel_tol=1e-4, abs_tol=1e-6):
                     raise CustomEnvError(

@@ -178,6 +178,10 @@ WRONG = {
         {"rewards": dict.fromkeys(("first", "second", "third"), 1), "_cumulative_rewards": {"second": 2.0}},
         r"add up to 1.*gives 2",
     ),
+    "a reward of last alone at the end": (
+        {"terminations": dict.fromkeys(("first", "second"), True), "_cumulative_rewards": {"second": 5.0}},
+        r"'second' add up to .* gives 5",
+    ),
     "a flag that is a text": ({"terminations": dict.fromkeys(("first", "second"), "no")}, "terminations.*'no'"),
     "a flag of a stranger": ({"truncations": {"first": False, 0: True}}, "truncations.*for 0"),
     "infos that are no dict": ({"infos": dict.fromkeys(("first", "second"), 3)}, "infos of 'first' are 3"),
@@ -196,18 +200,6 @@ def test_what_a_turn_based_environment_may_not_say_is_one_sentence(case):
     world = from_pettingzoo(Wrong)
     world.reset(0)
     with pytest.raises(CustomEnvError, match=f"Wrong.*{words}"):
-        world.step(np.zeros((1, 3), int))
-
-
-def test_a_reward_of_last_alone_is_refused_where_the_game_ends_with_it():
-    class Late(Relay):
-        def step(self, action):
-            super().step(action)
-            self.terminations, self._cumulative_rewards = dict.fromkeys(self.agents, True), {"second": 5.0}
-
-    world = from_pettingzoo(Late)
-    world.reset(0)
-    with pytest.raises(CustomEnvError, match=r"'second' add up to .* gives 5"):
         world.step(np.zeros((1, 3), int))
 
 
