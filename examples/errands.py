@@ -60,9 +60,6 @@ class Errands(ParallelEnv):
         self.agents = [] if self.errands == self.max_cycles else before
         return self._next(), rewards, over, dict.fromkeys(before, False), {name: {} for name in before}
 
-    def close(self) -> None:
-        """Nothing is open."""
-
     def _next(self) -> dict[str, Any]:
         """Draw the next errand of each agent."""
         self.offered, self.wanted, seen = {}, {}, {}
@@ -76,6 +73,4 @@ class Errands(ParallelEnv):
         return seen
 
 
-def parallel_env(**arguments: Any) -> Errands:
-    """The environment, as PettingZoo's modules name it."""
-    return Errands(**arguments)
+parallel_env = Errands

@@ -54,14 +54,9 @@ class Signposts(ParallelEnv):
         ended, stopped = dict.fromkeys(before, True), dict.fromkeys(before, False)
         return self._seen(), rewards, ended, stopped, {name: {} for name in before}
 
-    def close(self) -> None:
-        """Nothing is open."""
-
     def _seen(self) -> dict[str, Any]:
         sentences = [f"the {self.colours[i]} door is {'safe' if self.safe[i] else 'deadly'}." for i in self.order]
         return {name: {"door": door, "manual": " ".join(sentences)} for name, door in self.doors.items()}
 
 
-def parallel_env(**arguments: Any) -> Signposts:
-    """The environment, as PettingZoo's modules name it."""
-    return Signposts(**arguments)
+parallel_env = Signposts

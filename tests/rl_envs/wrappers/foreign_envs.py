@@ -65,17 +65,6 @@ class Unlike(ParallelEnv):
         return np.full((4, 4, 3), self.steps, np.uint8)
 
 
-class MaskEnds(Unlike):
-    """Stops after two steps, and then no action is legal."""
-
-    max_cycles = 2
-
-    def _seen(self):
-        seen = super()._seen()
-        seen["first"]["action_mask"][:] = self.steps < self.max_cycles
-        return seen
-
-
 class Sudden(Unlike):
     """The first game lasts five steps and every later one a single step, whatever the seed."""
 

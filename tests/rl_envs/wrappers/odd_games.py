@@ -23,7 +23,7 @@ class Signal(ParallelEnv):
     """
 
     metadata = {"name": "signal"}  # noqa: RUF012
-    opened = closed = 0
+    opened, closed, limit = 0, 0, LIMIT
 
     def __init__(self, change=None, names=("left", "right"), observation=None, action=None, **more):
         type(self).opened += 1
@@ -55,13 +55,16 @@ class Signal(ParallelEnv):
     def step(self, actions):
         self.taken.append(dict(actions))
         self.steps += 1
-        here, is_over = list(self.agents), self.steps == LIMIT
-        reward = {name: float(actions[name] == self.signals[name]) for name in here}
+        here, is_over = list(self.agents), self.steps == self.limit
+        reward = {name: self.pay(name, actions[name]) for name in here}
         self.draw()
         seen = {name: one for name, one in self.seen().items() if name in here}
         self.agents = [] if is_over else here
         flags = [dict.fromkeys(here, is_over), dict.fromkeys(here, False)]
         return tuple(self.change(self, [seen, reward, *flags, {name: {} for name in here}]))
+
+    def pay(self, name, action):
+        return float(action == self.signals[name])
 
     def render(self):
         return np.zeros((4, 5, 3), np.uint8)

@@ -13,6 +13,7 @@ from rl_envs.core.random_play import random_legal_actions
 from rl_envs.testing import check_world
 from rl_envs.wrappers import from_pettingzoo
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
+from tests.rl_envs.wrappers.odd_games import Signal
 
 SPACES = {
     "a": spaces.Dict(
@@ -24,42 +25,29 @@ SPACES = {
 }
 
 
-class Mixed:
+class Mixed(Signal):
     """Agents that must act within their spaces; each is paid what the numbers of its action add up to."""
 
-    metadata: dict[str, object] = {}  # noqa: RUF012
+    limit = 5
 
     def __init__(self, action_spaces=SPACES, masks=()):
-        self.spaces, self.infos = dict(action_spaces), dict(zip(["action_mask"], masks, strict=False))
-        self.possible_agents, self.agents, self.max_steps = list(self.spaces), [], 5
+        super().__init__(self._inform, action_spaces, spaces.Box(0, 1, (1,)), dict(action_spaces), max_steps=self.limit)
+        self.infos, self.render_mode = dict(zip(["action_mask"], masks, strict=False)), None
 
-    def observation_space(self, name):
-        return spaces.Box(0, 1, (1,))
-
-    def action_space(self, name):
-        return self.spaces[name]
-
-    def reset(self, seed=None, options=None):
-        self.agents, self.time = list(self.possible_agents), 0
-        return self._seen()
+    def seen(self):
+        return {name: np.full(1, self.steps / 5, np.float32) for name in self.possible_agents}
 
     def step(self, actions):
         assert set(actions) == set(self.agents)
-        assert all(self.spaces[name].contains(action) for name, action in actions.items()), actions
-        self.time += 1
-        live, over = list(self.agents), self.time == self.max_steps
-        seen, infos = self._seen()
-        self.agents = [] if over else live
-        flags = dict.fromkeys(live, over)
-        rewards = {name: float(np.sum(spaces.flatten(self.spaces[name], actions[name]))) for name in live}
-        return seen, rewards, flags, dict.fromkeys(live, False), infos
+        assert all(self.action[name].contains(action) for name, action in actions.items()), actions
+        return super().step(actions)
 
-    def _seen(self):
-        infos = {name: self.infos for name in self.agents}
-        return {name: np.full(1, self.time / 5, np.float32) for name in self.agents}, infos
+    def pay(self, name, action):
+        return float(np.sum(spaces.flatten(self.action[name], action)))
 
-    def close(self):
-        pass
+    @staticmethod
+    def _inform(env, answer):
+        return [*answer[:-1], dict.fromkeys(answer[-1], env.infos)]
 
 
 def test_agents_of_different_spaces_act_within_them_and_keep_every_worlds_contract():
@@ -150,9 +138,8 @@ def test_a_space_of_observations_can_hold_a_mask_of_bits_as_gymnasium_samples_th
         def observation_space(self, name):
             return spaces.Dict(x=super().observation_space(name), action_mask=spaces.Box(0, 2, (2,), np.int8))
 
-        def _seen(self):
-            seen, infos = super()._seen()
-            return {name: {"x": x, "action_mask": np.array([2, 1], np.int8)} for name, x in seen.items()}, infos
+        def seen(self):
+            return {name: {"x": x, "action_mask": np.array([2, 1], np.int8)} for name, x in super().seen().items()}
 
     seen = from_pettingzoo(functools.partial(Seen, {"a": spaces.MultiBinary(2)})).reset(0)
     assert seen["legal"][0].tolist() == [[True, True, False, True]]
@@ -171,7 +158,7 @@ class OneLeaves(Mixed):
 
     def step(self, actions):
         seen, rewards, over, cut, infos = super().step(actions)
-        if self.time == 1:
+        if self.steps == 1:
             over[self.agents[0]] = True
             self.agents = self.agents[1:]
         return seen, rewards, over, cut, infos

@@ -20,7 +20,7 @@ from rl_envs.wrappers.custom.layout import Layout
 from rl_envs.wrappers.custom.word_ids import WordIds
 from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
-from tests.rl_envs.wrappers.foreign_envs import IMAGE, Careless, Counter, MaskEnds, Sudden, Unlike
+from tests.rl_envs.wrappers.foreign_envs import IMAGE, Careless, Counter, Sudden, Unlike
 from tests.rl_envs.wrappers.odd_games import Signal, at, put
 from tests.rl_envs.wrappers.turn_based_games import TICTACTOE, Relay
 
@@ -108,16 +108,6 @@ def test_zeros_of_an_agent_that_left_lie_in_the_declared_bounds_and_those_of_one
     assert all(env.observation_space.contains(one) for one in seen)
     with pytest.raises(CustomEnvError, match="'left'"):
         from_pettingzoo(functools.partial(Signal, functools.partial(change, given=0.0), observation=space)).reset(0)
-
-
-def test_a_stopped_episode_is_truncated_with_those_alive_who_were_stopped():
-    world = from_pettingzoo(Unlike)
-    world.reset(0)
-    for _ in range(6):
-        _, _, terminated, truncated, info = world.step(team())
-    assert (terminated[0], truncated[0]) == (False, True)
-    assert info["final_obs"]["alive"].tolist() == [[True, False]]
-    assert info["episode"]["length"].tolist() == [6]
 
 
 def test_who_says_that_nobody_leaves_is_told_who_did():
@@ -243,13 +233,6 @@ def test_games_that_all_end_early_when_they_are_replayed_begin_anew(processes):
     world.close()
 
 
-def test_no_mask_is_asked_for_where_an_episode_was_stopped():
-    world = from_pettingzoo(MaskEnds)
-    world.reset(0)
-    world.step(team())
-    assert world.step(team())[3].tolist() == [True]
-
-
 @pytest.mark.processes
 def test_an_error_in_one_of_two_processes_leaves_no_answer_for_the_next_request():
     world = from_pettingzoo(functools.partial(Signal, at(1, put(1, "left", None))), 2, num_processes=2)
@@ -293,11 +276,14 @@ def test_a_function_of_ones_own_that_gives_no_environment_is_one_sentence(functi
 def test_a_module_that_raises_is_named_with_its_line(tmp_path, monkeypatch):
     (tmp_path / "half_written_game.py").write_text("x = 1\ny = x /\n")
     (tmp_path / "raising_game.py").write_text("\nraise OSError('no data')\n")
+    (tmp_path / "game_with_flags.py").write_text("import sys\nsys.exit(2)\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(CustomEnvError, match=r"half_written_game.*SyntaxError.*line 2"):
         named_env("half_written_game")
     with pytest.raises(CustomEnvError, match=r"OSError.*raising_game.py, line 2"):
         named_env("raising_game")
+    with pytest.raises(CustomEnvError, match=r"game_with_flags.*SystemExit: 2"):
+        named_env("game_with_flags")
 
 
 @pytest.mark.parametrize("processes", [0, pytest.param(1, marks=pytest.mark.processes)])

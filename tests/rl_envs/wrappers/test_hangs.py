@@ -1,8 +1,5 @@
 """An environment that hangs: the sentence names the call, the seconds and the line, and the process ends."""
 
-import subprocess
-import sys
-import textwrap
 import threading
 
 import pytest
@@ -10,7 +7,6 @@ import pytest
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo, hangs
 from tests.rl_envs.wrappers.odd_games import Signal
-from tests.timeouts import TIMEOUT_SECONDS
 
 
 def test_the_present_call_is_known_with_its_line_and_none_after_it():
@@ -36,36 +32,6 @@ def test_a_limit_that_is_no_number_of_seconds_is_refused_by_its_name(seconds, mo
     monkeypatch.setenv(hangs.TIMEOUT_VARIABLE, seconds)
     with pytest.raises(ValueError, match=rf"{hangs.TIMEOUT_VARIABLE} is '{seconds}'"):
         hangs.watch(print)
-
-
-PROGRAM = """
-import time
-from rl_envs.wrappers import from_pettingzoo, hangs
-from tests.rl_envs.wrappers.odd_games import Signal
-
-class Hangs(Signal):
-    def step(self, actions):
-        time.sleep(1000)  # here
-
-hangs.watch(lambda said: print("told:", said, flush=True))
-world = from_pettingzoo(Hangs)
-world.reset(0)
-world.step([[0, 0]])
-"""
-
-
-@pytest.mark.processes
-def test_a_process_that_is_watched_says_where_it_hangs_and_ends(tmp_path, monkeypatch):
-    script = tmp_path / "hanging_game.py"
-    script.write_text(textwrap.dedent(PROGRAM))
-    line = 1 + next(number for number, text in enumerate(PROGRAM.splitlines()) if text.endswith("# here"))
-    monkeypatch.setenv("PYTHONPATH", ":".join(path for path in ("", *sys.path) if path))
-    monkeypatch.setenv(hangs.TIMEOUT_VARIABLE, "2")
-    command = [sys.executable, str(script)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
-    assert ended.returncode == 1
-    assert ended.stdout.startswith("told: ")
-    assert all(word in ended.stdout for word in ("step", "2 s", f"hanging_game.py, line {line}"))
 
 
 @pytest.mark.processes

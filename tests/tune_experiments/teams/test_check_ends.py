@@ -1,13 +1,11 @@
-"""The checks before a run end where an environment hangs in them, or where its module exits."""
+"""The checks before a run end where an environment hangs in them."""
 
 import subprocess
 import sys
 
 import pytest
 
-from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import hangs
-from rl_envs.wrappers.custom.build import named_env
 from tests.timeouts import TIMEOUT_SECONDS
 
 GAME = """
@@ -35,10 +33,3 @@ def test_an_environment_that_hangs_before_a_run_ends_it_with_call_and_line(tmp_p
     ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     assert ended.returncode == 1
     assert all(word in ended.stderr for word in ("reset", "1 s", "hanging_game.py, line 7"))
-
-
-def test_a_module_that_exits_where_it_is_imported_is_one_sentence(tmp_path, monkeypatch):
-    (tmp_path / "game_with_flags.py").write_text("import sys\nsys.exit(2)\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(CustomEnvError, match="game_with_flags"):
-        named_env("game_with_flags")
