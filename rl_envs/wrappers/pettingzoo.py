@@ -10,7 +10,7 @@ from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.wrappers.roster import AgentSteps, Roster
 from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode
-from rl_envs.wrappers.spaces import agent_action_space, observation_space
+from rl_envs.wrappers.spaces import observation_space
 
 
 class TeamParallelEnv(ParallelEnv):
@@ -43,12 +43,7 @@ class TeamParallelEnv(ParallelEnv):
         self.metadata = {**type(self).metadata, "name": type(self.world).__name__}
         self.possible_agents = list(self.world.agents)
         self.agents: list[str] = []
-        self.observation_spaces = {
-            name: observation_space(self.world, (), text_tokens) for name in self.possible_agents
-        }
-        self.action_spaces = {
-            name: agent_action_space(self.world.action_spec, index) for index, name in enumerate(self.possible_agents)
-        }
+        self.observation_spaces, self.action_spaces = self._roster.observation_spaces, self._roster.action_spaces
         size = spaces.flatdim(observation_space(self.world, (len(self.possible_agents),), text_tokens))
         self.state_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
 

@@ -18,7 +18,6 @@ from rl_envs.core.spec import Array, Arrays
 from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.roster import AgentSteps, Roster
 from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode
-from rl_envs.wrappers.spaces import agent_action_space, observation_space
 
 _KEYS = ("world", "arguments", "text_tokens", "render_mode")
 
@@ -50,18 +49,15 @@ class TeamMultiAgentEnv(MultiAgentEnv):
 
         Raises ValueError where the config names no world, has an unknown key, or an unsupported render mode.
         """
-        text_tokens = config.get("text_tokens", False)
-        self._roster = Roster(SingleWorld(_named(config), dict(config.get("arguments") or {}), text_tokens))
+        arguments, text_tokens = dict(config.get("arguments") or {}), config.get("text_tokens", False)
+        self._roster = Roster(SingleWorld(_named(config), arguments, text_tokens))
         self.world = self._roster.world
         self.agents = list(self.world.agents)
         self.possible_agents = list(self.world.agents)
         super().__init__()
         default = "rgb_array" if self._roster.single_world.can_render else None
         self.render_mode = checked_render_mode(config.get("render_mode", default), self.world)
-        self.observation_spaces = {name: observation_space(self.world, (), text_tokens) for name in self.agents}
-        self.action_spaces = {
-            name: agent_action_space(self.world.action_spec, index) for index, name in enumerate(self.agents)
-        }
+        self.observation_spaces, self.action_spaces = self._roster.observation_spaces, self._roster.action_spaces
 
     def reset(  # type: ignore[override]
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

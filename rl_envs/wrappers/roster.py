@@ -11,6 +11,7 @@ import numpy as np
 from rl_envs.core.spec import Actions, Arrays
 from rl_envs.core.world import World
 from rl_envs.wrappers.single_world import SingleWorld
+from rl_envs.wrappers.spaces import agent_action_space, observation_space
 
 AgentSteps: TypeAlias = tuple[
     dict[str, Arrays], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
@@ -26,6 +27,7 @@ class Roster:
     Attributes:
         single_world: the wrapped world.
         live: names of the agents in the game, in the world's order.
+        observation_spaces, action_spaces: name -> space of the agent.
         observations: present observations of the whole team, dict of `[N, ...]`.
     """
 
@@ -33,6 +35,9 @@ class Roster:
         self.single_world = single_world
         self.live: tuple[str, ...] = ()
         self.observations: Arrays = {}
+        spec, tokens = self.world.action_spec, single_world.text_tokens
+        self.observation_spaces = {name: observation_space(self.world, (), tokens) for name in self.world.agents}
+        self.action_spaces = {name: agent_action_space(spec, agent) for agent, name in enumerate(self.world.agents)}
 
     @property
     def world(self) -> World:

@@ -6,6 +6,9 @@ text table that row numbers point into. Ids of constant texts (`World.text_table
 for.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from gymnasium import spaces
 
@@ -55,28 +58,23 @@ def _token_spec(world: World, key: str) -> ArraySpec:
 
 def agent_action_space(spec: ActionSpec, agent: int = 0) -> spaces.Space:
     """The space of one agent's action: Discrete, or a Dict where the action is factored, with a Box for numbers."""
-    if isinstance(spec, dict):
-        return spaces.Dict(
-            {
-                name: spaces.Discrete(size) if isinstance(size, int) else spaces.Box(size.low[agent], size.high[agent])
-                for name, size in spec.items()
-            }
-        )
-    return spaces.Discrete(spec)
+    return _action_space(spec, spaces.Discrete, agent)
 
 
 def team_action_space(spec: ActionSpec, num_agents: int) -> spaces.Space:
     """The space of a joint action: MultiDiscrete [N], or a Dict where it is factored, with a Box for numbers."""
-    if isinstance(spec, dict):
-        return spaces.Dict(
-            {
-                name: spaces.MultiDiscrete([size] * num_agents)
-                if isinstance(size, int)
-                else spaces.Box(size.low, size.high)
-                for name, size in spec.items()
-            }
-        )
-    return spaces.MultiDiscrete([spec] * num_agents)
+    return _action_space(spec, lambda size: spaces.MultiDiscrete([size] * num_agents), ...)
+
+
+def _action_space(spec: ActionSpec, choices: Callable[[int], spaces.Space], agents: Any) -> spaces.Space:
+    if isinstance(spec, int):
+        return choices(spec)
+    return spaces.Dict(
+        {
+            name: choices(one) if isinstance(one, int) else spaces.Box(one.low[agents], one.high[agents])
+            for name, one in spec.items()
+        }
+    )
 
 
 def forget_texts(world: World) -> None:
