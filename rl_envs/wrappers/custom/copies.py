@@ -22,27 +22,18 @@ from rl_envs.wrappers.custom.values import short_repr
 class EnvCopies:
     """K copies of an environment in this process."""
 
-    def __init__(self, make_env: MakeEnv, count: int, first: CheckedEnv | None = None) -> None:
-        """Build K environments, `first` being the first if it is already built; if one fails, the others are closed."""
+    def __init__(self, make_env: MakeEnv, count: int, declared: Declaration, first: CheckedEnv | None = None) -> None:
+        """Build K environments, `first` being the first if it is already built; if one fails, the others are closed.
+
+        Raises CustomEnvError where one declares something else.
+        """
+        self.declaration, self._own = declared, declared.own_actions
         self.envs: list[CheckedEnv] = [] if first is None else [first]
         try:
             while len(self.envs) < count:
-                self.envs.append(self._another(make_env, count))
+                self.envs.append(open_env(make_env, declared, f" (copy {len(self.envs) + 1} of {count})"))
         except BaseException:
             self.close()
-            raise
-        self.declaration = self.envs[0].declared
-        self._own = self.declaration.own_actions
-
-    def _another(self, make_env: MakeEnv, count: int) -> CheckedEnv:
-        if not self.envs:
-            return open_env(make_env)
-        env = build_env(make_env, f" (copy {len(self.envs) + 1} of {count})")
-        try:
-            self.envs[0].declared.check_same(env)
-            return CheckedEnv(env, self.envs[0].declared)
-        except BaseException:
-            close_quietly(env)
             raise
 
     def reset(self, rows: Array, seeds: Array) -> Frame:
@@ -88,17 +79,20 @@ class EnvCopies:
         return frame, answers
 
 
-def open_env(make_env: MakeEnv) -> CheckedEnv:
-    """Build an environment and read its declaration."""
-    env = build_env(make_env)
+def open_env(make_env: MakeEnv, declared: Declaration | None = None, which: str = "") -> CheckedEnv:
+    """Build an environment and read its declaration, or compare it with that of another copy."""
+    env = build_env(make_env, which)
     try:
-        return CheckedEnv(env, Declaration(env))
+        if declared is None:
+            return CheckedEnv(env, Declaration(env))
+        declared.check_same(env)
+        return CheckedEnv(env, declared)
     except BaseException:
         close_quietly(env)
         raise
 
 
-def build_env(make_env: MakeEnv, which: str = "") -> Any:
+def build_env(make_env: MakeEnv, which: str) -> Any:
     """An environment with the parallel API; `which` copy it is, for the error.
 
     Raises CustomEnvError where it cannot be built, or a copy that is not closed, of this world or of another, plays the

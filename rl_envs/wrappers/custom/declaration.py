@@ -78,24 +78,18 @@ class Declaration:
                 f"two copies of {env_name(env)} have the possible_agents {list(self.ids)} and {list(names)}: let "
                 "every copy have the same"
             )
+        again = "let it be the same in every copy of the environment and at every call"
         for method, known in (("observation_space", self.observation_spaces), ("action_space", self.action_spaces)):
             for name, one in zip(self.ids, known, strict=True):
                 other = _space(env, method, name)
                 if not same_space(one, other):
                     raise CustomEnvError(
-                        f"{env_name(env)}.{method}({name!r}) is {space_repr(other)} and was "
-                        f"{space_repr(one)}: let it be the same in every copy of the environment and at every call"
+                        f"{env_name(env)}.{method}({name!r}) is {space_repr(other)} and was {space_repr(one)}: {again}"
                     )
-        texts, sets = self._action_texts(env), self._coordination(env)
-        for what, is_same in (
-            (ACTION_TEXTS, texts == self.action_texts),
-            ("coordination_sets", np.array_equal(sets, self.coordination)),  # type: ignore[arg-type]
-        ):
-            if not is_same:
-                raise CustomEnvError(
-                    f"{env_name(env)}.{what} is not what it was: let it be the same in every copy of the environment "
-                    "and at every reset"
-                )
+        if self._action_texts(env) != self.action_texts:
+            raise CustomEnvError(f"{env_name(env)}.{ACTION_TEXTS} is not what it was: {again}")
+        if not np.array_equal(self._coordination(env), self.coordination):  # type: ignore[arg-type]
+            raise CustomEnvError(f"{env_name(env)}.coordination_sets is not what it was: {again}")
 
     @property
     def own_actions(self) -> Array:

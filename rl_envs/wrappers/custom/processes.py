@@ -165,16 +165,9 @@ def _answer(what: str, act: Callable[..., Any], *values: Any) -> Any:
         return RuntimeError(f"a custom environment raised in {what}:\n{traceback.format_exc()}")
 
 
-def _games(sent: tuple[MakeEnv, Declaration], count: int) -> EnvCopies:
-    """Environments of a worker; they must declare the same as those of the other processes."""
-    make_env, declared = sent
-    games = EnvCopies(make_env, count)
-    try:
-        declared.check_same(games.envs[0].env)
-    except BaseException:
-        games.close()
-        raise
-    return games
+def _games(pickled: bytes, count: int) -> EnvCopies:
+    make_env, declared = cloudpickle.loads(pickled)
+    return EnvCopies(make_env, count, declared)
 
 
 def play(descriptor: int) -> None:
@@ -184,7 +177,7 @@ def play(descriptor: int) -> None:
     games = None
     try:
         pickled, count = pipe.recv()
-        games = _answer("being built", lambda: _games(cloudpickle.loads(pickled), count))
+        games = _answer("being built", lambda: _games(pickled, count))
         if isinstance(games, BaseException):
             pipe.send(games)
             return

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.arguments import flags, whole
-from rl_envs.core.errors import CustomEnvError
+from rl_envs.core.errors import CustomEnvError, warn_once
 from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
 from rl_envs.wrappers.custom.checked_env import CheckedEnv
@@ -110,7 +110,7 @@ class PettingZooWorld(World):
         self._declared: Declaration = checked.declared
         self._seen: Frame | None = None
         self._takes_turns = isinstance(checked.env, TurnBased)
-        self._has_warned, self._agents_leave = False, self._arguments["agents_leave"]
+        self._agents_leave = self._arguments["agents_leave"]
         if (listed := listed_words(vocabulary)) is None:
             raise CustomEnvError(f"vocabulary is {short_repr(vocabulary)}: let it be a list of words")
         self.words: TextNumbers = word_ids or WordIds(listed or checked.declared.vocabulary)
@@ -133,7 +133,7 @@ class PettingZooWorld(World):
 
     def _start_games(self, make_env: MakeEnv, first: CheckedEnv) -> EnvCopies | EnvProcesses:
         if not self._arguments["num_processes"]:
-            return EnvCopies(make_env, self.num_worlds, first)
+            return EnvCopies(make_env, self.num_worlds, self._declared, first)
         first.close()
         return EnvProcesses(make_env, self.num_worlds, self._arguments["num_processes"], self._declared)
 
@@ -185,7 +185,7 @@ class PettingZooWorld(World):
         turn = self._games.step(rows, self.state["played"][rows, length])
         self._see(rows, turn.frame, turn.terminated | turn.truncated)
         late = (length + 1 >= self.max_episode_steps) & ~turn.terminated & ~turn.truncated
-        if late.any():
+        if late.any() and not self.has_given_limit:
             self._say_limit()
         return turn.reward, turn.terminated, turn.truncated | late
 
@@ -251,16 +251,11 @@ class PettingZooWorld(World):
 
     def _say_limit(self) -> None:
         """Warn once that episodes are cut at a limit that was not set by the user."""
-        if self._has_warned or self._arguments["max_episode_steps"] is not None:
-            return
-        self._has_warned = True
         limit = self._declared.limit
         why = "declares no time limit" if limit is None else f"declares {limit[0]} = {limit[1]} and went on after it"
-        logger.warning(
-            "an episode was cut after %d env steps, because its environment %s: end episodes in the environment, or "
-            "choose another limit (max_episode_steps, --max-episode-steps)",
-            self.max_episode_steps,
-            why,
+        warn_once(
+            f"an episode was cut after {self.max_episode_steps} env steps, because its environment {why}: end episodes "
+            "in the environment, or choose another limit (max_episode_steps, --max-episode-steps)"
         )
 
     def _declare(self, has_legal: bool) -> None:
