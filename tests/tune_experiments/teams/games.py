@@ -2,53 +2,37 @@
 
 import numpy as np
 from gymnasium import spaces
-from pettingzoo import ParallelEnv
 
+from tests.rl_envs.wrappers.odd_games import Signal
 from tests.toy_worlds import Errands
 
 
-class Meeting(ParallelEnv):
+class Meeting(Signal):
     """Two agents earn 1 each when they choose the same of three actions; it declares that as a coordination set."""
 
-    metadata = {"name": "meeting"}  # noqa: RUF012
     coordination_sets = np.eye(3, dtype=bool)[None]
-    max_cycles = 4
+    limit = max_cycles = 4
 
     def __init__(self, image=False, render_mode=None):
-        self.possible_agents = ["left", "right"]
-        self.image, self.render_mode = image, render_mode
+        space = spaces.Box(0, 255, (9, 9, 3), np.uint8) if image else spaces.Box(0, 1, (2,), np.float32)
+        super().__init__(self._stop, observation=space, render_mode=render_mode)
 
-    def observation_space(self, agent):
-        return spaces.Box(0, 255, (9, 9, 3), np.uint8) if self.image else spaces.Box(0, 1, (2,), np.float32)
+    def pay(self, name, action):
+        return float(len(set(self.taken[-1].values())) == 1)
 
-    def action_space(self, agent):
-        return spaces.Discrete(3)
-
-    def reset(self, seed=None, options=None):
-        self.random = np.random.default_rng(seed)
-        self.agents, self.steps = list(self.possible_agents), 0
-        return self._seen(), self._infos()
-
-    def step(self, actions):
-        self.steps += 1
-        paid = float(len(set(actions.values())) == 1)
-        before, stopped = self.agents, self.steps == self.max_cycles
-        self.agents = [] if stopped else before
-        flags = dict.fromkeys(before, False), dict.fromkeys(before, stopped)
-        return self._seen(), dict.fromkeys(before, paid), *flags, self._infos()
+    def seen(self):
+        is_image = len(self.observation.shape) == 3
+        one = self.random.integers(0, 255, (9, 9, 3), np.uint8) if is_image else np.ones(2, np.float32)
+        return dict.fromkeys(self.possible_agents, one)
 
     def render(self):
         return np.full((8, 8, 3), 40 * self.steps, np.uint8)
 
-    def close(self):
-        pass
-
-    def _seen(self):
-        one = self.random.integers(0, 255, (9, 9, 3), np.uint8) if self.image else np.ones(2, np.float32)
-        return dict.fromkeys(self.possible_agents, one)
-
-    def _infos(self):
-        return {name: {"coordination": 0} for name in self.possible_agents}
+    @staticmethod
+    def _stop(env, answer):
+        """The end is a truncation, and infos name the coordination set."""
+        seen, *middle, infos = answer
+        return [seen, *middle[:1], *middle[:0:-1], {name: {"coordination": 0} for name in infos}]
 
 
 class Doors(Meeting):
@@ -59,7 +43,7 @@ class Doors(Meeting):
     def observation_space(self, agent):
         return spaces.Dict({"sign": spaces.Text(32), "action_mask": spaces.MultiBinary(3)})
 
-    def _seen(self):
+    def seen(self):
         locked = self.random.integers(2)
         mask = (np.arange(3) != locked).astype(np.int8)
         seen = {"sign": f"the {('red', 'blue')[locked]} door is locked", "action_mask": mask}
@@ -76,49 +60,34 @@ class Named(Meeting):
     def observation_space(self, agent):
         return spaces.Dict({self.key: super().observation_space(agent)})
 
-    def _seen(self):
-        return {name: {self.key: one} for name, one in super()._seen().items()}
+    def seen(self):
+        return {name: {self.key: one} for name, one in super().seen().items()}
 
 
-class Departing(ParallelEnv):
+class Departing(Signal):
     """Three agents earn 1 for the action that they see; `short` has 2 actions, not 3, and leaves after 2 of 5 steps."""
 
-    metadata = {"name": "departing"}  # noqa: RUF012
-    leaves_after = 2
+    limit, leaves_after = 5, 2
+    counts = {"long": 3, "short": 2, "other": 3}  # noqa: RUF012
 
     def __init__(self, dtype="float32", render_mode=None):
-        self.possible_agents = ["long", "short", "other"]
-        self.dtype, self.render_mode = np.dtype(dtype), render_mode
+        self.dtype = np.dtype(dtype)
+        seen = {name: spaces.Box(0, 1, (count,), self.dtype) for name, count in self.counts.items()}
+        chosen = {name: spaces.Discrete(count) for name, count in self.counts.items()}
+        super().__init__(names=self.counts, observation=seen, action=chosen, render_mode=render_mode)
 
-    def observation_space(self, agent):
-        return spaces.Box(0, 1, (self._actions(agent),), self.dtype)
+    def draw(self):
+        self.signals = {name: int(self.random.integers(count)) for name, count in self.counts.items()}
 
-    def action_space(self, agent):
-        return spaces.Discrete(self._actions(agent))
-
-    def reset(self, seed=None, options=None):
-        self.random = np.random.default_rng(seed)
-        self.agents, self.steps = list(self.possible_agents), 0
-        return self._seen(self.agents), {name: {} for name in self.agents}
+    def seen(self):
+        return {name: np.eye(self.counts[name], dtype=self.dtype)[one] for name, one in self.signals.items()}
 
     def step(self, actions):
-        self.steps += 1
-        before = list(self.agents)
-        rewards = {name: float(actions[name] == self.wanted[name]) for name in before}
-        ended = {name: self.steps == (self.leaves_after if name == "short" else 5) for name in before}
-        self.agents = [name for name in before if not ended[name]]
-        return self._seen(before), rewards, ended, dict.fromkeys(before, False), {name: {} for name in before}
-
-    def close(self):
-        pass
-
-    def _seen(self, names):
-        self.wanted = {name: int(self.random.integers(self._actions(name))) for name in names}
-        return {name: np.eye(self._actions(name), dtype=self.dtype)[action] for name, action in self.wanted.items()}
-
-    @staticmethod
-    def _actions(agent):
-        return 2 if agent == "short" else 3
+        answer = super().step(actions)
+        if self.steps == self.leaves_after:
+            answer[2]["short"] = True
+            self.agents = [name for name in self.agents if name != "short"]
+        return answer
 
 
 class SeldomDeparting(Departing):
@@ -138,7 +107,7 @@ class LockedMeeting(Meeting):
     def observation_space(self, agent):
         return spaces.Dict({"light": super().observation_space(agent), "action_mask": spaces.MultiBinary(3)})
 
-    def _seen(self):
+    def seen(self):
         masks = {
             name: np.roll([1, 0, 0] if self.random.random() < 0.5 else [1, 1, 0], self.random.integers(3))
             for name in self.possible_agents
@@ -152,7 +121,7 @@ class Posts(Meeting):
     """Two agents in a room of 4 x 5 earn 1 while each stands at a post of its own; there are two, and room for one."""
 
     coordination_sets = None
-    max_cycles = 8
+    limit = max_cycles = 8
 
     def observation_space(self, agent):
         def positions(count):
@@ -175,7 +144,7 @@ class Posts(Meeting):
         at = (self.places[:, None] == self.posts).all(-1)
         return seen, dict.fromkeys(paid, float(at.diagonal().all() or at[::-1].diagonal().all())), *flags, infos
 
-    def _seen(self):
+    def seen(self):
         seen = {
             "entities": np.eye(3, 2, dtype=np.float32),
             "entity_positions": np.pad(self.posts, ((0, 1), (0, 0))).astype(np.float32),
@@ -183,26 +152,15 @@ class Posts(Meeting):
         places = self.places.astype(np.float32)
         return {"left": seen | {"agent_positions": places}, "right": seen | {"agent_positions": places[::-1]}}
 
-    def _infos(self):
-        return {name: {} for name in self.possible_agents}
-
 
 class Declared(Errands):
-    """A world with any attributes of its own, all of them keyword arguments."""
-
-    def __init__(self, num_worlds=1, first_world=0, **declared):
-        super().__init__(num_worlds, first_world)
-        vars(self).update(declared)
-
-
-class Undeclared(Errands):
-    """A world without one of the attributes that it must declare."""
+    """A world with any attributes of its own, all of them keyword arguments, but without that which is `missing`."""
 
     missing = ""
 
-    def __init__(self, num_worlds=1, first_world=0, missing="", num_agents=1):
+    def __init__(self, num_worlds=1, first_world=0, num_agents=2, **declared):
         super().__init__(num_worlds, first_world, num_agents=num_agents)
-        self.missing = missing
+        vars(self).update(declared)
 
     def __getattribute__(self, name):
         if name == super().__getattribute__("missing"):

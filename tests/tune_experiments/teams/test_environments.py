@@ -369,7 +369,7 @@ def test_a_world_of_ones_own_that_raises_while_it_is_built_is_told_where(error, 
 def test_a_world_that_does_not_declare_what_it_needs_is_told_what(missing, agents):
     arguments = json.dumps({"missing": missing, "num_agents": agents})
     with pytest.raises(CustomEnvError, match=rf"does not declare \['{missing}'\]"):
-        make_world(small(f"{GAMES}:Undeclared", env_arguments=arguments))
+        make_world(small(f"{GAMES}:Declared", env_arguments=arguments))
 
 
 def test_a_world_of_ones_own_has_as_many_copies_as_it_is_asked_for(monkeypatch):
