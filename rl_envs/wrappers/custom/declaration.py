@@ -16,7 +16,7 @@ from rl_envs.core.spec import Array
 from rl_envs.core.world import World
 from rl_envs.wrappers.custom.actions import ActionLayout
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK, Layout
-from rl_envs.wrappers.custom.values import parts, short_repr, space_repr
+from rl_envs.wrappers.custom.values import short_repr, space_repr
 
 MakeEnv = Callable[[], Any]
 """Builds one PettingZoo parallel environment, or a Gymnasium environment for `from_gymnasium`."""
@@ -82,7 +82,7 @@ class Declaration:
         for method, known in (("observation_space", self.observation_spaces), ("action_space", self.action_spaces)):
             for name, one in zip(self.ids, known, strict=True):
                 other = _space(env, method, name)
-                if not same_space(one, other):
+                if one != other:
                     raise CustomEnvError(
                         f"{env_name(env)}.{method}({name!r}) is {space_repr(other)} and was {space_repr(one)}: {again}"
                     )
@@ -349,15 +349,3 @@ def _count(value: Any) -> int | None:
     except TypeError:
         return None
     return count if count > 0 else None
-
-
-def same_space(one: spaces.Space, other: spaces.Space) -> bool:
-    """Whether two spaces are equal; spaces without `__eq__` are compared by their repr."""
-    if one is other or one == other:
-        return True
-    if type(one) is not type(other):
-        return False
-    if own := parts(one):
-        others = parts(other)
-        return own.keys() == others.keys() and all(same_space(part, others[key]) for key, part in own.items())
-    return type(one).__eq__ is object.__eq__ and repr(one) == repr(other)

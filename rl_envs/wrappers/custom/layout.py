@@ -21,7 +21,6 @@ from rl_envs.wrappers.custom.values import (
     Convert,
     Mismatch,
     are_within,
-    bounds_mismatch,
     box_range,
     of_bits,
     of_box,
@@ -290,8 +289,6 @@ def _refuse_collisions(found: Mapping[str, Sequence[Leaf]]) -> None:
 def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Convert]:
     meaning = f"{key} of the environment"
     if isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "fiub":
-        if (wrong := bounds_mismatch(space)) is not None:
-            raise CustomEnvError(f"the observation {key!r} of {agent!r}: its space {wrong}: correct observation_space")
         is_wide = space.dtype.kind == "f" and space.dtype.itemsize > 4
         dtype = np.dtype(np.float32) if is_wide else np.dtype(space.dtype)
         low, high = (float(space.low.min()), float(space.high.max())) if space.low.size else (0.0, 0.0)

@@ -241,15 +241,6 @@ def structure_mismatch(
     return next((found for name, one, own in inner if (found := structure_mismatch(one, own, (*path, name)))), None)
 
 
-def bounds_mismatch(space: spaces.Box) -> str | None:
-    """Reason why no number can lie within a box; None where one can."""
-    if np.isnan(space.low).any() or np.isnan(space.high).any():
-        return "has bounds that are not numbers (NaN)"
-    if (space.low > space.high).any():
-        return "has a lowest value above its highest"
-    return None
-
-
 def range_mismatch(value: Array, low: Any, high: Any) -> str:
     """Description of what lies outside of the bounds, or is not finite."""
     with np.errstate(invalid="ignore"):

@@ -15,7 +15,6 @@ from pettingzoo.utils import BaseParallelWrapper
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_gymnasium, from_pettingzoo
-from rl_envs.wrappers.custom.declaration import same_space
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal, played, refusal
 
 MASK = spaces.MultiBinary(3)
@@ -128,23 +127,6 @@ def test_copies_with_other_spaces_or_agents_are_refused():
     names = iter((("a", "b"), ("a", "c")))
     with pytest.raises(CustomEnvError, match=r"copies.*'c'"):
         from_pettingzoo(lambda: Signal(names=next(names)), 2)
-
-
-class Bits(spaces.Space):
-    """A space without a comparison of its own."""
-
-    def __init__(self, length):
-        super().__init__((length,), np.int8)
-
-    def __repr__(self):
-        return f"Bits({self.shape[0]})"
-
-
-@pytest.mark.parametrize("wrap", [lambda space: space, lambda space: spaces.Dict(x=space, y=spaces.Tuple((space,)))])
-def test_spaces_that_cannot_be_compared_are_the_same_if_they_print_the_same(wrap):
-    for lengths, is_same in (((2, 2), True), ((2, 3), False)):
-        one, other = (wrap(Bits(length)) for length in lengths)
-        assert same_space(one, other) is is_same
 
 
 class Limited(Signal):

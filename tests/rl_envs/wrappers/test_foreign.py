@@ -260,8 +260,19 @@ def test_a_wrong_name_in_a_package_that_is_installed_is_answered_with_near_ones(
         named_env("nobody has this")
 
 
+A_NUMBER = 3
+
+
+def broken():
+    return open("no_such_folder/no_such_file").read()
+
+
+def nothing():
+    """A forgotten return."""
+
+
 WRONG = {
-    "broken": r"broken.*FileNotFoundError.*foreign_faults.py, line \d+",
+    "broken": r"broken.*FileNotFoundError.*test_foreign.py, line \d+",
     "nothing": "possible_agents",
     "A_NUMBER": "A_NUMBER",
 }
@@ -270,7 +281,7 @@ WRONG = {
 @pytest.mark.parametrize("function", WRONG)
 def test_a_function_of_ones_own_that_gives_no_environment_is_one_sentence(function):
     with pytest.raises(CustomEnvError, match=WRONG[function]):
-        from_pettingzoo(named_env(f"tests.rl_envs.wrappers.foreign_faults:{function}"))
+        from_pettingzoo(named_env(f"{__name__}:{function}"))
 
 
 def test_a_module_that_raises_is_named_with_its_line(tmp_path, monkeypatch):
