@@ -117,10 +117,6 @@ class ActionLayout:
         flat = _flags(given, self.counts[agent])  # the usual form, which is the quickest to read
         return np.concatenate([np.zeros(0, bool), *self._maskable[agent].legal(given)]) if flat is None else flat
 
-    def can_have_mask(self, agent: int, space: spaces.Space) -> bool:
-        """Whether a mask that fits an agent's actions can come from a space of observations."""
-        return _num_entries(space) in (self.counts[agent], self._maskable[agent].fewest_entries)
-
     def restrict(self, legal: Array, agent: int, mask: Array) -> None:
         """Apply a mask of `mask` to an agent's row `legal` [W] bool, in place; the mask is [count] bool."""
         legal[self._slots[agent]] &= mask
@@ -256,13 +252,6 @@ class _Maskable:
         inner = {name: cls.of(one) for name, one in nested.items()}
         return cls(space, sum(_sizes(space)) or sum(one.count for one in inner.values()), inner)
 
-    @property
-    def fewest_entries(self) -> int:
-        """Number of entries of a mask whose bits have one each."""
-        if isinstance(self.space, spaces.MultiBinary):
-            return self.count // 2
-        return sum(one.fewest_entries for one in self.inner.values()) if self.inner else self.count
-
     def legal(self, given: Any, path: tuple[Any, ...] = ()) -> Iterator[Array]:
         """Legal choices of the parts, in order; None leaves all of them."""
         if given is None:
@@ -306,13 +295,3 @@ def _flags(given: Any, count: int) -> Array | None:
     if array is None or array.dtype.kind not in "biuf" or array.size != count:
         return None
     return array.ravel().astype(bool) if ((array == 0) | (array == 1)).all() else None
-
-
-def _num_entries(space: spaces.Space) -> int:
-    """Number of entries of a value of arrays; -1 of another one."""
-    if isinstance(space, (spaces.Dict, spaces.Tuple)):
-        each = [_num_entries(inner) for _, inner in parts(space).items()]
-        return -1 if -1 in each else sum(each)
-    if isinstance(space, (spaces.Box, spaces.MultiBinary, spaces.MultiDiscrete)):
-        return int(np.prod(space.shape))
-    return -1

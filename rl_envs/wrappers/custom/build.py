@@ -59,8 +59,6 @@ class SoloEnv:
     def __init__(self, make_env: MakeEnv) -> None:
         self.env = make_env()
         self.possible_agents, self.agents = [ALONE], [ALONE]
-        self.render_mode = getattr(self.env, "render_mode", None)
-        self.spec = getattr(self.env, "spec", None)
 
     @property
     def unwrapped(self) -> Any:

@@ -57,7 +57,7 @@ class Declaration:
         self.layout = Layout(dict(zip(self.ids, self.observation_spaces, strict=True)))
         self.action_layout = ActionLayout(dict(zip(self.ids, self.action_spaces, strict=True)))
         self.actions = self.action_layout.counts
-        self._check_masks()
+        self._check_phrases()
         self.action_texts = self._action_texts(env)
         self.vocabulary = _vocabulary(env, bool(self.layout.texts))
         self.coordination = self._coordination(env)
@@ -96,18 +96,9 @@ class Declaration:
         """[N, W] bool, actions (of several parts, all choices side by side) that are not padding."""
         return self.action_layout.own
 
-    def _check_masks(self) -> None:
-        """Require one entry per action in masks and texts of actions."""
-        for index, (name, space, path, count) in enumerate(
-            zip(self.agents, self.observation_spaces, self.layout.masks, self.actions, strict=True)
-        ):
-            own = space
-            for step in path or ():
-                own = own[step]  # type: ignore[index]
-            if path is not None and not self.action_layout.can_have_mask(index, own):
-                raise CustomEnvError(
-                    f"the {MASK} of {name!r} is {space_repr(own)} for {count} actions: let it be MultiBinary({count})"
-                )
+    def _check_phrases(self) -> None:
+        """Require one text per action where observations have texts of actions."""
+        for name, space, count in zip(self.agents, self.observation_spaces, self.actions, strict=True):
             phrases = space.spaces.get(ACTION_TEXTS) if isinstance(space, spaces.Dict) else None
             if phrases is not None and not (isinstance(phrases, spaces.Tuple) and len(phrases) == count):
                 raise CustomEnvError(

@@ -53,11 +53,6 @@ class TurnBased:
         return self.env.possible_agents
 
     @property
-    def render_mode(self) -> Any:
-        """How the environment draws."""
-        return peek(self.env, "render_mode")
-
-    @property
     def unwrapped(self) -> Any:
         """The innermost environment."""
         return self.env.unwrapped

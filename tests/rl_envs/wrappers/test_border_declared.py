@@ -30,10 +30,6 @@ DECLARED_WRONG = {
         {"observation": spaces.Dict(a=spaces.Dict(action_mask=MASK), action_mask=MASK)},
         ["left", "a/action_mask", "2"],
     ),
-    "mask of another size": (
-        {"observation": spaces.Dict(x=spaces.Discrete(2), action_mask=spaces.MultiBinary(4))},
-        ["left", "MultiBinary(4)", "3 actions"],
-    ),
     "a number and its name as keys": (
         {"observation": spaces.Dict({1: spaces.Discrete(2), "1": spaces.Discrete(3)})},
         ["entries 1 and '1'", "left"],
