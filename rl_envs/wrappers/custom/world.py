@@ -95,7 +95,12 @@ class PettingZooWorld(World):
             self._build(checked, vocabulary, word_ids, max_episode_steps)
             super().__init__(num_worlds, first_world)
             self._numbers = np.repeat(np.eye(self.num_agents, dtype=np.uint8)[None], self.num_worlds, axis=0)
-            self._games: EnvCopies | EnvProcesses = self._start_games(make_env, checked)
+            self._games: EnvCopies | EnvProcesses
+            if processes := self._arguments["num_processes"]:
+                checked.close()
+                self._games = EnvProcesses(make_env, self.num_worlds, processes, self._declared)
+            else:
+                self._games = EnvCopies(make_env, self.num_worlds, self._declared, checked)
         except BaseException:
             checked.close()
             raise
@@ -130,12 +135,6 @@ class PettingZooWorld(World):
             )
         has_legal = self._declared.has_legal or checked.informs_of_masks()
         self._declare(has_legal)
-
-    def _start_games(self, make_env: MakeEnv, first: CheckedEnv) -> EnvCopies | EnvProcesses:
-        if not self._arguments["num_processes"]:
-            return EnvCopies(make_env, self.num_worlds, self._declared, first)
-        first.close()
-        return EnvProcesses(make_env, self.num_worlds, self._arguments["num_processes"], self._declared)
 
     def __getstate__(self) -> dict[str, Any]:
         """Arguments and a snapshot, because few custom environments can be pickled."""
