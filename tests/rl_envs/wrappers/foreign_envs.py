@@ -3,7 +3,8 @@
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from pettingzoo import ParallelEnv
+
+from tests.rl_envs.wrappers.odd_games import Signal
 
 IMAGE = spaces.Box(0, 255, (6, 5, 3), np.uint8)
 WIDE = spaces.Dict(
@@ -18,39 +19,27 @@ WIDE = spaces.Dict(
 NARROW = spaces.Dict({"vector": spaces.Box(0.0, 9.0, (5,), np.float32), "note": spaces.Text(24)})
 
 
-class Unlike(ParallelEnv):
+class Unlike(Signal):
     """Two unlike agents: `first` with 4 actions and a mask, `second` with 2 actions, and who leaves after 3 steps."""
 
-    metadata = {"name": "unlike"}  # noqa: RUF012
-    max_cycles = 6
+    limit = max_cycles = 6
 
     def __init__(self, render_mode=None):
-        self.possible_agents = ["first", "second"]
-        self.render_mode = render_mode
-        self.taken = []
+        actions = {"first": spaces.Discrete(4), "second": spaces.Discrete(2, start=5)}
+        super().__init__(
+            names=actions, observation={"first": WIDE, "second": NARROW}, action=actions, render_mode=render_mode
+        )
 
-    def observation_space(self, agent):
-        return WIDE if agent == "first" else NARROW
-
-    def action_space(self, agent):
-        return spaces.Discrete(4 if agent == "first" else 2, start=0 if agent == "first" else 5)
-
-    def reset(self, seed=None, options=None):
-        self.random = np.random.default_rng(seed)
-        self.agents, self.steps = list(self.possible_agents), 0
-        return self._seen(), {name: {} for name in self.agents}
+    def pay(self, name, action):
+        return float(action)
 
     def step(self, actions):
-        self.taken.append(dict(actions))
-        self.steps += 1
-        before = list(self.agents)
-        left = {name: name == "second" and self.steps == 3 for name in before}
-        stopped = {name: self.steps == self.max_cycles for name in before}
-        self.agents = [name for name in before if not (left[name] or stopped[name])]
-        rewards = {name: float(action) for name, action in actions.items()}
-        return {n: self._seen()[n] for n in before}, rewards, left, stopped, {name: {} for name in before}
+        seen, rewards, stopped, left, infos = super().step(actions)
+        if self.steps == 3:
+            self.agents, left["second"] = ["first"], True
+        return seen, rewards, left, stopped, infos
 
-    def _seen(self):
+    def seen(self):
         wide = {
             "vector": self.random.uniform(-2, 2, 3),
             "image": self.random.integers(0, 255, (6, 5, 3), np.uint8),
@@ -71,7 +60,7 @@ class Sudden(Unlike):
     begun = 0
 
     def reset(self, seed=None, options=None):
-        self.max_cycles = 1 if self.begun else 5
+        self.limit = 1 if self.begun else 5
         self.begun += 1
         return super().reset(seed, options)
 
