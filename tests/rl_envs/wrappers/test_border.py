@@ -20,6 +20,11 @@ def game(part, agent, value, step=2, **more):
     return functools.partial(Signal, at(step, put(part, agent, value)), **more)
 
 
+def sees(value, space):
+    """A game in which `left` sees this value of a space at reset."""
+    return game(OBSERVED, "left", value, 0, observation=space)
+
+
 def flags(env, answer):
     """`left` ends at step 2 and stays out."""
     if env.steps == 2:
@@ -86,11 +91,11 @@ class Sealed:
 WRONG = {
     "shape": (game(OBSERVED, "right", np.zeros(2, np.float32)), ["right", "env step 2", "(2,)", "(3,)"]),
     "float in an integer box": (
-        game(OBSERVED, "left", np.array([0.5, 0, 0]), 0, observation=spaces.Box(0, 9, (3,), np.int64)),
+        sees(np.array([0.5, 0, 0]), spaces.Box(0, 9, (3,), np.int64)),
         ["left", "reset", "float64", "int64"],
     ),
     "a number that the type cannot hold": (
-        game(OBSERVED, "left", np.array([300, 0, 0]), 0, observation=spaces.Box(0, 255, (3,), np.uint8)),
+        sees(np.array([300, 0, 0]), spaces.Box(0, 255, (3,), np.uint8)),
         ["left", "300", "uint8"],
     ),
     "beyond a box": (game(OBSERVED, "right", np.array([0, 1.5, 0])), ["right", "env step 2", "1.5", "[1]"]),
@@ -103,46 +108,28 @@ WRONG = {
         game(OBSERVED, "right", np.array([0, 1e300, 0]), observation=spaces.Box(-np.inf, np.inf, (3,), np.float64)),
         ["right", "inf", "[1]"],
     ),
-    "masked numbers": (
-        game(OBSERVED, "right", np.ma.array(DOT, mask=[0, 1, 0])),
-        ["right", "env step 2", "None"],
-    ),
+    "masked numbers": (game(OBSERVED, "right", np.ma.array(DOT, mask=[0, 1, 0])), ["right", "env step 2", "None"]),
     "what raises as an array": (game(OBSERVED, "right", Sealed()), ["right", "env step 2", "Sealed"]),
     "objects": (game(OBSERVED, "right", np.array([None, 1, 2])), ["right", "object"]),
     "ragged": (game(OBSERVED, "right", [[1], [1, 2], 3]), ["right", "env step 2", "[[1], [1, 2], 3]"]),
     "nothing seen": (game(OBSERVED, "right", None), ["right", "env step 2", "None"]),
-    "outside of Discrete": (game(OBSERVED, "left", 3, 0, observation=spaces.Discrete(3)), ["left", "3", "Discrete(3)"]),
-    "half a number": (game(OBSERVED, "left", 0.5, 0, observation=spaces.Discrete(3)), ["left", "0.5", "Discrete(3)"]),
+    "outside of Discrete": (sees(3, spaces.Discrete(3)), ["left", "3", "Discrete(3)"]),
+    "half a number": (sees(0.5, spaces.Discrete(3)), ["left", "0.5", "Discrete(3)"]),
     "outside of MultiDiscrete": (
-        game(OBSERVED, "left", np.array([0, -1]), 0, observation=spaces.MultiDiscrete([2, 3])),
+        sees(np.array([0, -1]), spaces.MultiDiscrete([2, 3])),
         ["left", "[0, -1]", "MultiDiscrete([2 3])"],
     ),
-    "outside of MultiBinary": (
-        game(OBSERVED, "left", np.array([0, 2]), 0, observation=spaces.MultiBinary(2)),
-        ["left", "[0, 2]", "MultiBinary(2)"],
-    ),
-    "a text too long": (game(OBSERVED, "left", "abcd", 0, observation=spaces.Text(3)), ["left", "4", "'abcd'"]),
-    "a text of other characters": (
-        game(OBSERVED, "left", "abx", 0, observation=spaces.Text(3, charset="ab")),
-        ["left", "'x'", "'abx'"],
-    ),
-    "no text": (game(OBSERVED, "left", 7, 0, observation=spaces.Text(3)), ["left", "7", "Text(1, 3"]),
-    "a missing entry": (
-        game(OBSERVED, "left", {"x": 0}, 0, observation=spaces.Dict(x=spaces.Discrete(2), y=spaces.Discrete(2))),
-        ["left", "y"],
-    ),
-    "an entry too many": (
-        game(OBSERVED, "left", {"a": {"x": 0, "z": 1}}, 0, observation=INNER),
-        ["left", "'a'", "z"],
-    ),
+    "outside of MultiBinary": (sees(np.array([0, 2]), spaces.MultiBinary(2)), ["left", "[0, 2]", "MultiBinary(2)"]),
+    "a text too long": (sees("abcd", spaces.Text(3)), ["left", "4", "'abcd'"]),
+    "a text of other characters": (sees("abx", spaces.Text(3, charset="ab")), ["left", "'x'", "'abx'"]),
+    "no text": (sees(7, spaces.Text(3)), ["left", "7", "Text(1, 3"]),
+    "a missing entry": (sees({"x": 0}, spaces.Dict(x=spaces.Discrete(2), y=spaces.Discrete(2))), ["left", "y"]),
+    "an entry too many": (sees({"a": {"x": 0, "z": 1}}, INNER), ["left", "'a'", "z"]),
     "another length of a tuple": (
-        game(OBSERVED, "left", (1,), 0, observation=spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)])),
+        sees((1,), spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)])),
         ["left", "1 entries"],
     ),
-    "a number for a tuple": (
-        game(OBSERVED, "left", np.array(1), 0, observation=spaces.Tuple([spaces.Discrete(2)])),
-        ["left", "reset", "Tuple"],
-    ),
+    "a number for a tuple": (sees(np.array(1), spaces.Tuple([spaces.Discrete(2)])), ["left", "reset", "Tuple"]),
     "no observation": (functools.partial(Signal, at(2, without(OBSERVED, "right"))), ["right", "env step 2"]),
     "no last observation of one who is truncated": (stopped(["right"]), ["right", "env step 2"]),
     "no last observation of anyone": (stopped(["left", "right"]), ["left", "env step 2"]),

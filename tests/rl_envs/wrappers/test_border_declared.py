@@ -45,10 +45,7 @@ DECLARED_WRONG = {
         {"observation": spaces.Dict(alive=spaces.Discrete(2), alive_=spaces.Discrete(2))},
         ["'alive'", "'alive_'", "left"],
     ),
-    "a path and a name": (
-        {"observation": spaces.Dict({**FLAT, **NESTED})},
-        ["'x/y'", "'x'", "left"],
-    ),
+    "a path and a name": ({"observation": spaces.Dict({**FLAT, **NESTED})}, ["'x/y'", "'x'", "left"]),
     "a path of one agent and a name of another": (
         {"observation": {"left": FLAT, "right": NESTED}},
         ["'x/y'", "left", "right"],
