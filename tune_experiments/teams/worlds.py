@@ -4,7 +4,6 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.registry import find_entry_point, unknown_argument, world_class
 from rl_envs.testing.contract import check_declaration
 from rl_envs.wrappers import from_pettingzoo, hangs
-from rl_envs.wrappers.custom.declaration import Raising, described
+from rl_envs.wrappers.custom.declaration import Raising, described, staying_here
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import named_environment, parallel_env
 from rl_models.text.token_states import ModelTokens
@@ -70,8 +69,8 @@ def make_world(
 @contextlib.contextmanager
 def _undoing_changes(env: str) -> Iterator[None]:
     """Undo changes of the working directory and of torch's defaults, which the files and networks of the run follow."""
-    before, defaults = Path.cwd(), _torch_defaults()
-    with contextlib.chdir(before):
+    defaults = _torch_defaults()
+    with staying_here(env):
         try:
             yield
         finally:
@@ -79,8 +78,6 @@ def _undoing_changes(env: str) -> Iterator[None]:
                 if value != defaults[name][0]:
                     restore(defaults[name][0])
                     warn_once(f"{env} sets torch's default {name} to {value}, which is undone: let it name its {name}")
-        if (now := Path.cwd()) != before:
-            warn_once(f"{env} changes the working directory to {now}, which is undone: let it open files by full paths")
 
 
 def _torch_defaults() -> dict[str, tuple[Any, Callable[[Any], object]]]:

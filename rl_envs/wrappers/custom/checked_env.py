@@ -18,7 +18,7 @@ from gymnasium.utils.env_checker import data_equivalence
 from rl_envs.core.errors import CustomEnvError, warn_once
 from rl_envs.core.spec import Array, checked_picture
 from rl_envs.wrappers.custom.choices import Choices
-from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, layers, peek
+from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, layers, peek, staying_here
 from rl_envs.wrappers.custom.frame import Answer, Frame
 from rl_envs.wrappers.custom.layout import LeafMismatch
 from rl_envs.wrappers.custom.values import (
@@ -72,7 +72,8 @@ class CheckedEnv:
         """Begin an episode."""
         self._episodes += 1
         self._length = 0
-        answer = self._called("reset", seed=seed)
+        with staying_here(env_name(self.env)):
+            answer = self._called("reset", seed=seed)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             self._refuse(f"reset returned {short_repr(answer)}", "let it return observations and infos, two dicts")
         observations, infos = answer
@@ -345,7 +346,7 @@ class CheckedEnv:
             more = ", such as a weighted sum of these" if is_vector else ""
             self._refuse(f"the reward of {name!r} {error}", f"let it be one number{more}")
         if not -_LARGEST <= value <= _LARGEST:
-            why = f"beyond {_LARGEST:.0e}, and squares in float32" if math.isfinite(value) else "not finite"
+            why = "too large to be squared in float32" if math.isfinite(value) else "not finite"
             self._refuse(f"the reward of {name!r} is {value}, which is {why}", "correct the environment's reward")
         return value
 

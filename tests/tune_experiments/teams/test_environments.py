@@ -100,15 +100,21 @@ def test_a_world_of_the_package_plays_as_it_does_and_says_who_sees(env):
     assert set(world.restore(world.snapshot())) == {"agent", *expected}
 
 
-def test_an_environment_that_changes_the_working_directory_moves_no_files_of_a_run(tmp_path):
+def test_an_environment_that_changes_the_working_directory_moves_no_files_of_a_run(tmp_path, caplog):
     class Elsewhere(games.Meeting):
         def __init__(self):
             super().__init__()
             os.chdir(tmp_path)
 
+        def reset(self, seed=None, options=None):
+            os.chdir(tmp_path.parent)
+            return super().reset(seed, options)
+
     here = os.getcwd()
-    make_world(small(find_name(Elsewhere).name), 2)
-    assert os.getcwd() == here
+    world = make_world(small(find_name(Elsewhere).name), 2)
+    assert os.getcwd() == here and str(tmp_path) in caplog.text
+    world.reset(0)
+    assert os.getcwd() == here and f"{tmp_path.parent}," in caplog.text
 
 
 ODD_NAMES = {
