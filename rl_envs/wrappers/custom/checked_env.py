@@ -24,8 +24,8 @@ from rl_envs.wrappers.custom.layout import LeafMismatch
 from rl_envs.wrappers.custom.values import (
     Mismatch,
     flag,
-    num_entries,
     number,
+    parts,
     short_repr,
     space_repr,
     structure_mismatch,
@@ -52,7 +52,7 @@ class CheckedEnv:
         self.env, self.declared = env, declared
         self._index = {name: index for index, name in enumerate(declared.ids)}
         self._known = frozenset(declared.ids)
-        self._lengths = [num_entries(space) for space in declared.observation_spaces]
+        self._lengths = [len(parts(space)) or None for space in declared.observation_spaces]
         self._live: list[int] = []
         self._here: list[str] = []
         self._left: set[int] = set()

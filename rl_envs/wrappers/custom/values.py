@@ -211,11 +211,6 @@ def parts(space: spaces.Space) -> dict[Any, spaces.Space]:
     return dict(enumerate(space.spaces)) if isinstance(space, spaces.Tuple) else {}
 
 
-def num_entries(space: spaces.Space) -> int | None:
-    """Number of entries of a dict or tuple; None of another space."""
-    return len(space.spaces) if isinstance(space, (spaces.Dict, spaces.Tuple)) else None
-
-
 def structure_mismatch(
     space: spaces.Space, value: Any, path: tuple[Any, ...] = ()
 ) -> tuple[tuple[Any, ...], str] | None:
