@@ -14,6 +14,7 @@ import hashlib
 import json
 import re
 import shlex
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -217,7 +218,7 @@ def read_saved(path: Path) -> SavedRun:
         first, rest = json.loads(head), [json.loads(line) for line in lines]
     except FileNotFoundError:
         raise UserError(f"{path} does not exist; write it with python -m tune_experiments table RUN --save") from None
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise UserError(f"{path} is not a saved file ({error}); write it again with table RUN --save") from error
     found = config_from_json(SavedRun, first, f"{path} line 1", has_all=False)
     if found.experiment not in known_experiments():

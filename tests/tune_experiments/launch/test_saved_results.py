@@ -238,6 +238,14 @@ def test_files_that_share_a_trial_or_differ_in_more_than_their_seeds_are_not_joi
     assert not (file.parent / "c.jsonl.gz").exists()
 
 
+def test_a_file_of_which_a_byte_has_changed_is_refused_by_its_name(file, capsys):
+    packed = bytearray(file.read_bytes())
+    packed[len(packed) // 2] ^= 0xFF
+    file.write_bytes(packed)
+    assert main(["table", str(file)]) == 2
+    assert_contract(capsys.readouterr().err.removeprefix("error: ").strip(), str(file))
+
+
 @pytest.mark.parametrize("words", [["kept.jsonl.gz"], ["--document", "results.md"]])
 def test_only_the_results_of_a_run_folder_are_saved(words, tmp_path, capsys):
     assert main(["table", *words, "--save", str(tmp_path / "new.jsonl.gz")]) == 2
