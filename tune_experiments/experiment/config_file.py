@@ -27,8 +27,8 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 """Name of a secret, also in a path `name/key/key` to a text in JSON."""
-_FLOAT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
-"""A number that YAML 1.1 takes for a text: `1e-4`."""
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+")
+"""A number that YAML 1.1 may take for a text: `1e-4`, `1.5e3`."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def read_config_file(path: Path) -> ConfigFile:
                 raise yaml.MarkedYAMLError(problem=f"{twice.value} is set twice", problem_mark=twice.start_mark)
             return super().construct_mapping(node, deep)
 
-    Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789"))
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
     try:
         values = yaml.load(path.read_bytes(), Loader)
     except OSError as error:

@@ -40,7 +40,7 @@ def test_a_command_line_and_its_file_are_read_alike(tmp_path):
 
 def test_flags_win_over_the_file_and_keys_may_be_nested_or_dotted(tmp_path):
     file = tmp_path / "mine.yaml"
-    file.write_text("seeds: [1, 2]\ngames: 64\nlearning-rate: 1e-4\nsync:\n  components: 2\nsync.entropy_coef: 0.5\n")
+    file.write_text("seeds: [1, 2]\ngames: 64\nlearning-rate: 1e-4\nsync: {components: 2}\nsync.entropy_coef: .05e1\n")
     config, options = read(f"--config={file}", "--games", 128)
     assert (config.games, config.learning_rate, config.sync) == (128, 1e-4, Method(2, 0.5))
     assert options.seeds == (1, 2)
