@@ -29,7 +29,6 @@ from tune_experiments.results.trial_log import (
     DIVERGED_FILE,
     METRICS_FILE,
     TrialLog,
-    has_diverged,
     read_metrics,
     skipped_share,
 )
@@ -84,9 +83,9 @@ class Trial(Generic[Config]):
         """
         torch.set_num_threads(1)
         keep_freed_memory()
-        (self.folder / ERROR_FILE).unlink(missing_ok=True)
-        if has_diverged(self.folder):  # in a store nothing is deleted
-            (self.folder / DIVERGED_FILE).write_text("")
+        for name in (ERROR_FILE, DIVERGED_FILE):
+            if (path := self.folder / name).exists():  # of an earlier session; emptied, as a store deletes nothing
+                path.write_text("")
         self.experiment.prepare(self.config, self.method, self.folder)
         newest = newest_complete_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:

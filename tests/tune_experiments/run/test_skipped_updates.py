@@ -28,6 +28,7 @@ from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.run_folder import TEST_RESULTS_FILE
 from tune_experiments.run.stage_training import DivergedError
 from tune_experiments.run.trial import Trial
+from tune_experiments.run.trial_errors import ERROR_FILE
 
 WINDOW, SHARE = 20, "learner/skipped_updates"
 
@@ -93,8 +94,11 @@ def test_a_trial_of_a_search_that_goes_on_after_it_diverged_is_judged_by_its_sco
 
     trial(begins=6).run(lambda row: None)
     (tmp_path / TEST_RESULTS_FILE).unlink()
+    (tmp_path / ERROR_FILE).write_text("Traceback")
     trial(begins=10**6).run(lambda row: None)
-    assert (tmp_path / DIVERGED_FILE).exists() and math.isfinite(score(tmp_path, "valid/sum"))
+    left = [(tmp_path / name).read_text() for name in (DIVERGED_FILE, ERROR_FILE)]
+    assert left == ["", ""], "emptied, since a store keeps what is deleted here"
+    assert math.isfinite(score(tmp_path, "valid/sum"))
 
 
 def test_a_trial_that_recovers_goes_on_and_its_results_say_the_share(tmp_path):
