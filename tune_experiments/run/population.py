@@ -27,6 +27,7 @@ from tune_experiments.experiment.finding import find_experiment, read_configurat
 from tune_experiments.results.trial_log import SCORE, finite, score
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.request import Request, get_checkpoint_step
+from tune_experiments.run.stage_training import DivergedError
 from tune_experiments.run.trial import CHECKPOINTS
 
 GENERATIONS = 8
@@ -80,8 +81,11 @@ def train_member(
     reported = _env_steps(tune_checkpoint) if tune_checkpoint is not None else 0
     for generation, end in request["ends"].items():
         if generation >= request["first"] and end > reported:
-            train(request | {"until": end})
-            value = score(folder, request["objective"], since=request["ends"].get(generation - 1, 0))
+            try:
+                train(request | {"until": end})
+                value = score(folder, request["objective"], since=request["ends"].get(generation - 1, 0))
+            except DivergedError:  # ranked last: it exploits another member, or fails again in the next generation
+                value = math.nan
             row = {"env_steps": _env_steps(folder / CHECKPOINTS), GENERATION: generation, SCORE: finite(value)}
             report(row, folder / CHECKPOINTS)
     train(request)

@@ -1,6 +1,7 @@
 """A member of a population between its reports to Tune: whose weights it has, and what it learns with."""
 
 import contextlib
+import json
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ from rl_models.training.checkpoint import load_checkpoint, newest_complete_check
 from tests.tune_experiments.search.pretended import CONFIG, OBJECTIVE
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.play.loading import chosen_checkpoint
-from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.results.trial_log import SCORE, read_metrics
 from tune_experiments.run import population
 from tune_experiments.run.population import GENERATION, exploit, generation_ends, member_request, train_member
 from tune_experiments.run.ray_cluster import NO_GPUS
+from tune_experiments.run.stage_training import DivergedError
 from tune_experiments.run.tuning import train_request
 
 
@@ -79,6 +81,21 @@ def test_a_member_that_is_paused_or_killed_tells_each_generation_once_and_trains
         for name in ("whole", "loser")
     ]
     assert logs[0] == logs[1]
+
+
+def test_a_member_that_diverges_is_ranked_last_in_each_generation_and_ends_no_other(tmp_path):
+    request, told = member(tmp_path), []
+
+    def train_until_it_diverges(part):
+        if part.get("until", 0) > 128:
+            raise DivergedError("the policy is no longer finite")
+        save_checkpoint(tmp_path / "loser/checkpoints", part.get("until", 128), {}, {})
+        (tmp_path / "loser/metrics.jsonl").write_text(json.dumps({"env_steps": 1, OBJECTIVE: 0.5}) + "\n")
+
+    train_member(request, None, train_until_it_diverges, lambda row, folder: told.append(row))
+    assert [(row[GENERATION], row["env_steps"], row[SCORE] > 0) for row in told] == [
+        (number, min(64 * number, 128), number < 3) for number in range(1, 8)
+    ]
 
 
 def test_a_member_that_copies_chosen_weights_has_the_sources_choice(tmp_path):
