@@ -183,12 +183,16 @@ class Difference:
 
     @property
     def words(self) -> str:
-        """Flag with the old and the new value, and the broken rule."""
-        may = {"grows": "grow", "gains": "gain entries", "turns on": "be turned on"}
-        limit = f", which may only {may[self.rule]}" if self.rule in may else ""
+        """Flag with the old and the new value."""
         flag, *values = flag_words(self.path, self.new)
         new = " ".join(values) if values or not isinstance(self.new, bool) else flag
-        return f"{self.old_flag} -> {new}{'' if self.is_allowed else limit}"
+        return f"{self.old_flag} -> {new}"
+
+    @property
+    def refusal(self) -> str:
+        """The same with the rule, if it has limits."""
+        may = {"grows": "grow", "gains": "gain entries", "turns on": "be turned on"}
+        return f"{self.words}, which may only {may[self.rule]}" if self.rule in may else self.words
 
     @property
     def old_flag(self) -> str:

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from rl_models.file_lock import hold_lock
-from tune_experiments.core.config_json import ABSENT
+from tune_experiments.core.config_json import ABSENT, differences
 from tune_experiments.core.config_path import Difference, Rules, find_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
@@ -160,10 +160,10 @@ def check_config(
         raise UserError(f"{out} belongs to experiment {old_experiment}, not {experiment}; use another --out folder")
     # Through JSON, so that tuples and lists are the same.
     found = find_differences(old_config, json.loads(json.dumps(config_json)), rules)
-    refused = [one for one in found if not one.is_allowed]
+    refused = [one for one in found if not (one.is_allowed or _was_raised_in_vain(out, one))]
     if refused and is_trained:
         shown, more = refused[:_SHOWN], len(refused) - _SHOWN
-        changes = "; ".join(one.words for one in shown) + (f"; and {more} more" if more > 0 else "")
+        changes = "; ".join(one.refusal for one in shown) + (f"; and {more} more" if more > 0 else "")
         repeated = " ".join(one.old_flag for one in shown if one.old is not ABSENT and one.new is not ABSENT)
         advice = f"write {repeated}{' and so on' * (more > 0)}" if repeated else f"use the flags in its {MANIFEST_FILE}"
         gone = " (removed flags need the version that started it)" * any(one.new is ABSENT for one in refused)
@@ -172,6 +172,21 @@ def check_config(
             f"another --out folder"
         )
     return found
+
+
+def _was_raised_in_vain(out: Path, change: Difference) -> bool:
+    """Whether a budget is lowered, and no trial was trained or tested with more than its new value."""
+    from rl_models.training.checkpoint import load_state, newest_complete_checkpoint  # torch is slow to import
+
+    if change.rule != "grows" or ABSENT in (change.old, change.new):
+        return False
+    used = []
+    for trial in out.glob("trials/*"):
+        newest, results = newest_complete_checkpoint(trial / "checkpoints"), trial / TEST_RESULTS_FILE
+        stored = {} if newest is None else load_state(newest).get("config", {})
+        used += [value for path, value, _ in differences(stored, {}) if path == change.path]
+        used += [read_json(results).get("of", {}).get(change.path, 0)] if results.exists() else []
+    return all(value <= change.new for value in used)
 
 
 def with_announcement_times(

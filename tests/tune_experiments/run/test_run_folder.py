@@ -5,9 +5,11 @@ import os
 
 import pytest
 
+from rl_models.training.checkpoint import save_checkpoint
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
 from tune_experiments.run import manifest, run_folder
+from tune_experiments.run.final_evaluation import write_test_results
 from tune_experiments.run.run_folder import ANNOUNCED, RunFolder, read_config, with_announcement_times
 
 CONFIG = {"learner": {"learning_rate": 0.1, "widths": (1, 2)}, "world": "furnmove-v0"}
@@ -41,11 +43,11 @@ def test_a_checkout_is_clean_only_where_git_says_so(status, is_dirty, monkeypatc
     assert manifest.describe_session([0])["git"]["dirty"] == is_dirty
 
 
-def with_checkpoint(out, trial="sync-seed0"):
-    """A folder in which a trial has come to a checkpoint."""
-    RunFolder.open(out, CONFIG, "furnmove_sync").close()
-    (out / "trials" / trial / "checkpoints" / "checkpoint_000160").mkdir(parents=True)
-    return out
+RATE = "learner.learning_rate"
+
+
+def with_rate(rate):
+    return {**CONFIG, "learner": CONFIG["learner"] | {"learning_rate": rate}}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,8 @@ def test_a_field_may_do_what_its_rule_says(tmp_path, rule, new, is_allowed):
     name = "widths" if rule == "gains" else "learning_rate"
     other = {**CONFIG, "learner": CONFIG["learner"] | {name: new}}
     rules = {f"learner.{name}": rule}
-    with_checkpoint(tmp_path)
+    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
+    save_checkpoint(tmp_path / "trials/sync-seed0/checkpoints", 160, {}, {"config": CONFIG})
     if not is_allowed:
         with pytest.raises(UserError, match=f"--learner.{name.replace('_', '-')} "):
             RunFolder.open(tmp_path, other, "furnmove_sync", rules=rules)
@@ -73,6 +76,24 @@ def test_a_field_may_do_what_its_rule_says(tmp_path, rule, new, is_allowed):
     assert read_config(tmp_path)[1]["learner"][name] == (list(new) if rule == "gains" else new)
     sessions = json.loads((tmp_path / "manifest.json").read_text())["sessions"]
     assert [len(session.get("changed", ())) for session in sessions] == [0, rule != "gains"]
+
+
+@pytest.mark.parametrize("left", ["checkpoint", "test"])
+def test_a_budget_that_was_raised_by_mistake_may_be_lowered_to_what_was_trained_or_tested_with(tmp_path, left):
+    def opened(rate):
+        return RunFolder.open(tmp_path, with_rate(rate), "furnmove_sync", rules={RATE: "grows"})
+
+    with opened(0.1) as folder:
+        trial = folder.trial("sync-seed0")
+    if left == "checkpoint":
+        save_checkpoint(trial / "checkpoints", 160, {}, {"config": CONFIG})
+    else:
+        write_test_results(trial, [], {RATE: 0.1})
+    opened(0.3).close()  # nothing is trained with it
+    with pytest.raises(UserError, match=r"--learner.learning-rate 0.3 -> 0.05, which may only grow"):
+        opened(0.05)
+    with opened(0.2) as folder:
+        assert folder.changed == ("--learner.learning-rate 0.3 -> 0.2",)
 
 
 def test_a_folder_without_any_checkpoint_takes_any_flags_and_loses_nothing(tmp_path):
