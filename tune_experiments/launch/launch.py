@@ -24,7 +24,7 @@ from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.experiment.unread_flags import check_flags
 from tune_experiments.launch.finished_run import Callback, Run
-from tune_experiments.launch.report import show_results
+from tune_experiments.launch.report import show_results, tested_trials
 from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result, read_results, remove_rows, replace_rows
 from tune_experiments.results.tables import PaperTable
@@ -123,10 +123,9 @@ class Session(Generic[Config]):
         form |= {} if self.slice is None else {"ends_at": self.slice.ends_at}
         requests = [request | form for request in requests]
         failures = self._train_unfinished([TuneSession(requests)])
-        for request in requests:
-            rows = read_test_results(Path(request["folder"]))
-            if rows is not None and not self._is_unfinished(request):
-                replace_rows(self.folder.results, rows)
+        for by_seed in tested_trials(self.experiment, self.config, self.folder.path).values():
+            for folder in by_seed.values():  # also of seeds of earlier sessions, whose lines may have been deleted
+                replace_rows(self.folder.results, read_test_results(folder) or [])
         if any(self._is_unfinished(request) and request["name"] not in failures for request in requests):
             self.console.print(self._describe_progress(requests))
             return replace(self._ended(read_results(self.folder.path), [], failures), is_complete=False)
