@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -218,14 +219,17 @@ class _Clock:
 
     def __init__(self, env_steps: int) -> None:
         self._marks = [(time.monotonic(), env_steps)]
+        self._waits_since = math.inf
 
     def check_progress(self) -> None:
         """Fail after too long without an update: unlike a waiting trial, a failed one is restarted."""
-        if time.monotonic() - self._marks[-1][0] > _TIMEOUT_SECONDS:
+        now = time.monotonic()
+        self._waits_since = min(self._waits_since, now)  # not since the last row: a validation may take long
+        if now - self._waits_since > _TIMEOUT_SECONDS:
             raise RuntimeError(f"no update for {_TIMEOUT_SECONDS / 60:.0f} minutes: env runners or learners have died")
 
     def speed(self, env_steps: int) -> float:
-        self._marks = [*self._marks[-20:], (time.monotonic(), env_steps)]
+        self._marks, self._waits_since = [*self._marks[-20:], (time.monotonic(), env_steps)], math.inf
         (first_time, first_steps), (last_time, last_steps) = self._marks[0], self._marks[-1]
         return (last_steps - first_steps) / max(last_time - first_time, 1e-9)
 
