@@ -22,7 +22,7 @@ from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.search_space import DEFAULT_OBJECTIVE, SearchSpace
 from tune_experiments.experiment.unread_flags import unread_flags
 from tune_experiments.results.intervals import NONE
-from tune_experiments.results.rows import Result, replace_rows
+from tune_experiments.results.rows import Result, write
 from tune_experiments.results.trial_log import score
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.population import EXPLOITS_FILE, generation_ends, member_values
@@ -155,7 +155,8 @@ class Search:
             for seed in seeds:
                 requests = [self._request(folder, one, method, seed) for one in settings]
                 left = [one for one in requests if read_test_results(folders / one["name"]) is None]
-                members, pbt = population(self._experiment, left, self.space, paths, budget)
+                entropy = self._options.search_seed, seed, *method.encode()
+                members, pbt = population(self._experiment, left, self.space, paths, budget, entropy)
                 names = [one["name"] for one in requests]
                 # A population is judged as a whole, so all of its members fail together.
                 all_fail = functools.partial(lambda names, failed: names if set(names) & set(failed) else (), names)
@@ -192,7 +193,7 @@ class Search:
         ranking = {method: rank(self._finished(method, out / "trials")) for method in self._methods}
         judged = _JUDGED.get(self.by, _JUDGED["all"])
         write_ranking(out, self._experiment.caption, objective, ranking, judged, script)
-        replace_rows(folder.results, self._validated(ranking))
+        write(folder.results, self._validated(ranking))
         for method, ranked in ranking.items():
             for line in _verdict(method, ranked, len(self._get_settings(method)), objective, script, out / "trials"):
                 console.print(line)

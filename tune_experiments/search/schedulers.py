@@ -6,11 +6,13 @@ validations again, and members of a population continue with the values of their
 
 import json
 import math
+import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from ray.tune.schedulers import ASHAScheduler, PopulationBasedTraining, TrialScheduler
 
 from tune_experiments.core.errors import UserError
@@ -86,10 +88,35 @@ def _named(name: str) -> Any:
     return SimpleNamespace(trial_id=name)
 
 
+class Pbt(PopulationBasedTraining):  # type: ignore[misc]
+    """Tune's PBT, which draws from global generators, with draws that depend on a seed and the generation alone."""
+
+    def __init__(self, seed: Sequence[int], **settings: Any) -> None:
+        super().__init__(**settings)
+        self._seed = seed
+
+    def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
+        """Judge a member; the last one of a generation lets the others exploit and explore."""
+        states = random.getstate(), np.random.get_state()
+        (number,) = np.random.SeedSequence([*self._seed, result.get(GENERATION, 0)]).generate_state(1)
+        random.seed(int(number))
+        np.random.seed(number)
+        try:
+            return str(super().on_trial_result(tune_controller, trial, result))
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])
+
+
 def population(
-    experiment: BaseExperiment, requests: Sequence[Request], space: SearchSpace, paths: Sequence[str], budget: int
+    experiment: BaseExperiment,
+    requests: Sequence[Request],
+    space: SearchSpace,
+    paths: Sequence[str],
+    budget: int,
+    seed: Sequence[int],
 ) -> tuple[list[Request], Any]:
-    """Members for the remaining generations, and Tune's scheduler, which draws from global generators."""
+    """Members for the remaining generations, and Tune's scheduler, whose draws depend on the seed."""
     least = min(map(trained_env_steps, requests), default=0)
     ends = generation_ends(budget)
     first = next((generation for generation, end in ends.items() if end > least), GENERATIONS)
@@ -109,7 +136,8 @@ def population(
                 values[path] = rounded(min(max(values[path], domain.lower), top), domain)
         return config
 
-    scheduler = PopulationBasedTraining(
+    scheduler = Pbt(
+        seed,
         time_attr=GENERATION,
         metric=SCORE,
         mode="max",

@@ -1,8 +1,10 @@
 """Tune's ASHA, which is told again what it was told before, and its PBT for the generations that are left."""
 
 import dataclasses
+import random
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from ray import tune
 from ray.tune.schedulers import TrialScheduler
@@ -15,6 +17,7 @@ from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.trial_log import SCORE
+from tune_experiments.run.population import GENERATION
 from tune_experiments.run.reports import with_scores
 from tune_experiments.search import schedulers
 from tune_experiments.search.schedulers import Asha, population
@@ -81,8 +84,22 @@ def requests(tmp_path, count=3):
     return found
 
 
-def members(tmp_path, space=SPACE, paths=("learning_rate",)):
-    return population(matrix_game.EXPERIMENT, requests(tmp_path), space, paths, 800)
+def members(tmp_path, space=SPACE, paths=("learning_rate",), seed=0):
+    return population(matrix_game.EXPERIMENT, requests(tmp_path), space, paths, 800, [seed])
+
+
+def test_what_a_population_draws_depends_on_its_seed_and_the_generation_alone(tmp_path, monkeypatch):
+    def draw(*_):
+        return f"{random.random()} {np.random.random()}"
+
+    monkeypatch.setattr(schedulers.PopulationBasedTraining, "on_trial_result", draw)
+    places, before = [(seed, generation) for seed in (0, 1) for generation in (1, 2)], random.getstate()
+    drawn, again = (
+        [members(tmp_path, seed=seed)[1].on_trial_result(None, None, {GENERATION: now}) for seed, now in places]
+        for _ in range(2)
+    )
+    assert drawn == again and len(set(drawn)) == 4
+    assert random.getstate() == before, "those of the user's process stay"
 
 
 def test_a_population_that_begins_has_the_drawn_values_and_all_generations(tmp_path):
@@ -102,7 +119,7 @@ def test_a_population_that_is_killed_goes_on_with_what_it_learned_with_at_the_fi
 
 
 def test_explored_values_stay_in_their_domains(tmp_path, monkeypatch):
-    monkeypatch.setattr(schedulers, "PopulationBasedTraining", lambda **settings: settings["custom_explore_fn"])
+    monkeypatch.setattr(schedulers, "Pbt", lambda _, **settings: settings["custom_explore_fn"])
     space = SearchSpace({"learning_rate": tune.uniform(0.01, 0.03), "games": tune.randint(8, 17)})
     _, explore = members(tmp_path, space, ("learning_rate", "games"))
     for values, wanted in (

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import functools
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -16,11 +17,13 @@ from ray.tune.search.sample import Categorical
 
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint
 from tests.tune_experiments.run.in_process import trials_in_process
+from tests.tune_experiments.search.pretended import finish
 from tune_experiments import furnmove_methods, matrix_game
 from tune_experiments.cordial_sync.config import parse_method
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.config_path import value_at, with_overrides
 from tune_experiments.core.errors import UserError
+from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.experiment.search_space import SearchSpace
@@ -168,6 +171,17 @@ def test_a_setting_that_diverges_is_ranked_last_and_the_search_goes_on(ray_sessi
     ranking = [json.loads(line) for line in (tmp_path / "search.jsonl").read_text().splitlines()]
     assert [row["parameters"]["learning_rate"] for row in ranking][-1] == 1e30 and len(ranking) == 3
     assert ranking[-1]["value"] is None and None not in [row["value"] for row in ranking[:-1]]
+
+
+def test_a_setting_that_is_ranked_no_more_leaves_no_row(tmp_path):
+    config, options = parse(GAME.presets, [*SMALL, "--search", "2"], "", (0,))
+    search = search_run.Search(GAME, config, options)
+    with RunFolder.open(tmp_path, config_to_json(config), "matrix_game") as folder:
+        ((first, second),) = (part.requests for part in search.sessions(folder))
+        for request, value in ((first, 0.25), (second, 0.5), (second, math.nan)):
+            finish(request, value)
+            search.show(folder, Terminal())
+    assert [line.method for line in read(tmp_path / "results.jsonl")] == ["sync, setting 0"]
 
 
 @pytest.mark.slow
