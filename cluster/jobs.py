@@ -172,7 +172,6 @@ def _checked_address(address: str) -> str:
 
 
 def _find_token(token_file: Path | None) -> None:
-    """Make Ray use the token of the file or of the environment."""
     os.environ["RAY_AUTH_MODE"] = "token"
     if token_file is not None:
         try:

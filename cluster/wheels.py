@@ -53,7 +53,6 @@ def _needs(package: str) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """A package's normalised name."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 

@@ -95,7 +95,6 @@ def table(command: Table, console: Console) -> None:
 
 
 def _show_run(path: Path, command: Table, console: Console) -> None:
-    """Show the tables of a run folder, or save its results."""
     from tune_experiments.launch.report import read_rows, show_results, untested_trials
     from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
 
@@ -244,13 +243,11 @@ def _find_experiment(words: Sequence[str]) -> str:
 
 
 def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
-    """Suggestion of the nearest known name."""
     longer = [name for name in known if name.startswith(word)]
     return f"did you mean {longer[0]}?" if len(longer) == 1 else did_you_mean(word, known, otherwise)
 
 
 def _list(words: Sequence[str]) -> int:
-    """List environments or methods, or describe some environments."""
     from tune_experiments.teams.listing import describe_environments, environment_lines, method_lines
 
     if {*_HELP} & {*words}:

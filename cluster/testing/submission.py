@@ -104,7 +104,6 @@ def refusal(cluster: LocalCluster, experiment: str, flags: Sequence[str], token:
 
 
 def _environment(cluster: LocalCluster, home: str, token: str | None) -> dict[str, str]:
-    """The user's environment with only this token."""
     known = os.environ | cluster.environment | {"HOME": home}
     variables = {name: value for name, value in known.items() if not name.startswith("RAY_AUTH_TOKEN")}
     return variables if token is None else variables | {"RAY_AUTH_TOKEN": token}

@@ -26,7 +26,6 @@ def _range_adapter(hint: Any) -> TypeAdapter[Any]:
 
 @functools.cache
 def _ranged_fields(cls: type) -> dict[str, Any]:
-    """Fields whose types have a range, with those types."""
     plain, ranged = typing.get_type_hints(cls), typing.get_type_hints(cls, include_extras=True)
     return {name: hint for name, hint in ranged.items() if hint != plain[name]}
 

@@ -91,7 +91,6 @@ def checked_path(config: object, name: str) -> str:
 
 
 def _plain(path: str, value: Any) -> Any:
-    """JSON value of a NumPy number, a path, a configuration or a plain value."""
     if is_configuration(value):
         return config_to_json(value)
     if isinstance(value, tuple | list):

@@ -253,7 +253,6 @@ def _first_page(default: _Arguments, presets: Sequence[str], description: str, p
 
 
 def _choices(half: Any, path: str) -> list[str]:
-    """Choices of a field, from its type."""
     group, _, name = path.rpartition(".")
     hint = typing.get_type_hints(type(getattr(half, group, None) if group else half)).get(name)
     choices = [inner for inner in (hint, *typing.get_args(hint)) if typing.get_origin(inner) is Literal]

@@ -90,7 +90,6 @@ def read_config_file(path: Path) -> ConfigFile:
 
 
 def _paths(values: Mapping[Any, Any], group: str = "") -> Iterator[str]:
-    """Dotted paths of all values that are no mappings."""
     for name, value in values.items():
         path = f"{group}{name}".replace("-", "_")
         if isinstance(value, Mapping):

@@ -167,7 +167,6 @@ def module_names(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
 
 
 def _member_types(hint: Any) -> Iterator[Any]:
-    """A type, the members of a union, and the type inside `Annotated`."""
     yield hint
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
@@ -178,7 +177,6 @@ def _member_types(hint: Any) -> Iterator[Any]:
 
 
 def _is_installed(module: str) -> bool:
-    """Whether such a package is installed, without importing it."""
     try:
         return importlib.util.find_spec(module.split(".")[0]) is not None
     except ValueError:  # a module without a spec, created at run time

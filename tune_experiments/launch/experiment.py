@@ -172,7 +172,6 @@ class Experiment(BaseExperiment[Config]):
 
 
 def _as_tuple(seeds: Any) -> tuple[Any, ...]:
-    """One seed or several as a tuple of Python integers."""
     several = seeds if isinstance(seeds, Iterable) else (seeds,)
     return tuple(seed.item() if isinstance(seed, np.integer) else seed for seed in several)
 

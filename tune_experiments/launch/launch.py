@@ -147,7 +147,6 @@ class Session(Generic[Config]):
                         )
 
     def _describe_progress(self, requests: Sequence[Request]) -> str:
-        """Progress of a run whose slice is over."""
         done = budget = 0
         for request in requests:
             whole = make_plan(self.experiment, request).budget_env_steps
@@ -157,7 +156,6 @@ class Session(Generic[Config]):
         return f"slice ended: {done:,} of {budget:,} env steps; the same command continues"
 
     def _is_unfinished(self, request: Request) -> bool:
-        """Whether training or a test is left to do."""
         folder = Path(request["folder"])
         if self.options.is_search:
             return read_test_results(folder) is None
@@ -283,7 +281,6 @@ class Session(Generic[Config]):
         self.console.print("starting trials")
 
     def _display(self, plans: Mapping[str, Plan]) -> dict[str, Any]:
-        """Budgets and columns of the live lines."""
         stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
         return {
             "budgets": {name: plan.budget_env_steps for name, plan in plans.items()},

@@ -293,7 +293,6 @@ def _without_repetitions(tables: Sequence[PaperTable]) -> list[PaperTable]:
 
 
 def _choose_cells(table: PaperTable, columns: Sequence[str] | None, rows: Sequence[str] | None) -> PaperTable:
-    """A table with only these columns and rows, in the table's order."""
     places = [place for place, metric in enumerate(table.metrics) if columns is None or _as_word(metric) in columns]
     kept = [row for row in table.rows if rows is None or _names(row[0]) & set(rows)]
     return replace(

@@ -119,7 +119,6 @@ def write(path: Path, results: Sequence[Result]) -> None:
 
 
 def _not_finite(result: Result) -> str | None:
-    """Sentence on the first number that is not finite; None if all are finite."""
     for name in ("value", "ci_low", "ci_high"):
         number = getattr(result, name)
         if number is not None and not math.isfinite(number):

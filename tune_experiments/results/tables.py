@@ -195,7 +195,6 @@ def _by_metric(lines: Sequence[Result]) -> dict[str, list[Result]]:
 
 
 def _number(lines: Sequence[Result]) -> Interval | None:
-    """One cell from the lines of one method and metric."""
     of_seeds = [line for line in lines if line.seed is not None] or lines[:1]
     return interval_over_seeds([line.number for line in of_seeds], of_seeds[0].bounds) if of_seeds else None
 
@@ -278,7 +277,6 @@ def _counted(numbers: Mapping[str, int]) -> str:
 
 
 def _filled(text: str, width: int) -> str:
-    """Paragraphs in lines of at most `width` characters."""
     return "\n".join(textwrap.fill(one, width, break_on_hyphens=False) for one in text.split("\n"))
 
 
@@ -287,7 +285,6 @@ def _width(texts: Iterable[str]) -> int:
 
 
 def _fitting(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns in groups that fit into the room, at least one per group."""
     groups: list[list[int]] = []
     left = 0
     for i, width in enumerate(widths):

@@ -146,7 +146,6 @@ class Probe:
         self.waits |= _DECIDES in obs and not obs[_DECIDES].all()
 
     def _note_leaving(self, obs: Arrays, over: Array, info: dict[str, Any], length: Array) -> None:
-        """Note agents that are out of the game while others are in it."""
         if _ALIVE not in obs:
             return
         alive = obs[_ALIVE].astype(bool)
@@ -274,7 +273,6 @@ def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
 
 
 def _begin_and_play(world: World) -> Record:
-    """Record of the first env steps of random play after a reset with seed 0."""
     draws, first = np.random.default_rng(0), begin(world, 0)
     return first + play(world, _REPEATED_ENV_STEPS, lambda one: random_legal_actions(one, one.observe(), draws))
 

@@ -138,7 +138,6 @@ def _number(key: str, task: Task) -> str:
 
 
 def _end(task: Task) -> str:
-    """How a trial ended, or the remaining time; and the share of skipped updates."""
     status, share = _time_or_end(task), skipped_share(task.fields["latest"])
     return f"{status}, {percent(share)} of updates skipped" if share and not status.startswith("failed") else status
 

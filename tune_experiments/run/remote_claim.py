@@ -66,7 +66,6 @@ class Claim:
             logger.warning("%s remains claimed for %.0f seconds (%s)", self._uri, TIMEOUT_SECONDS, error)
 
     def _refuse_active_owner(self) -> None:
-        """Refuse a claim that its owner still renews."""
         found = now = self._read()
         deadline = time.monotonic() + TIMEOUT_SECONDS
         if not found["is_over"]:

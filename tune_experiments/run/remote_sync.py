@@ -176,7 +176,6 @@ class RemoteSync:
                 self._download_needed(self.folder / folder, by_step)
 
     def _download_needed(self, folder: Path, by_step: Mapping[int, Sequence[str]]) -> None:
-        """The newest complete checkpoint of a trial, and those that it needs."""
         steps = [step for step, names in by_step.items() if any(name.endswith(f"/{STATE_FILE}") for name in names)]
         for step in sorted(steps, reverse=True):
             for name in by_step[step]:

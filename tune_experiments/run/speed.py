@@ -284,7 +284,6 @@ def _num_worlds(plan: TrialPlan) -> int:
 
 
 def _timed_update(plan: TrialPlan, policy: TeamPolicy, steps: int, warm_ups: int) -> tuple[float, float]:
-    """Seconds of sampling and learning per env step, in an update after untimed ones."""
     with contextlib.closing(plan.make_world(num_worlds=_num_worlds(plan), first_world=0)) as world:
         collector = Collector(world, policy, steps)
         learner = Learner(policy, plan.objective, plan.optimiser)

@@ -134,7 +134,6 @@ class Trial(Generic[Config]):
             training.run(algorithm, until_env_steps)
 
     def _restore_or_transfer(self, algorithm: Algorithm, log: TrialLog, report: Report) -> None:
-        """Resume the current stage, or transfer weights from the stage before it."""
         curriculum, env_steps = self.curriculum, self.curriculum.total().env_steps
         if not env_steps:
             return

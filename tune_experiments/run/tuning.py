@@ -149,7 +149,6 @@ def run_trials(
 
 
 def _trainable(has_gpus: float, concurrent: int) -> Any:
-    """`train_trial` with the resources of each trial."""
     from ray import tune
 
     def gpus_for(parameters: dict[str, Any]) -> tuple[Workers, Gpus]:
@@ -167,7 +166,6 @@ def _trainable(has_gpus: float, concurrent: int) -> Any:
 
 
 def _run_config(out: Path, progress: Progress, watch: TrialWatch | None, is_population: bool) -> Any:
-    """Tune's run configuration: storage, callbacks, restarts."""
     from ray import tune
 
     from tune_experiments.run.tune_display import TrialDisplay
@@ -263,7 +261,6 @@ def run_local_trials(
 
 
 def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatch | None) -> str:
-    """Run a trial; how it has ended."""
     last: dict[str, Any] = {}
 
     def report_row(row: dict[str, Any]) -> None:

@@ -159,7 +159,6 @@ def _studies(journal: Path, methods: Sequence[str]) -> dict[str, Study]:
 
 
 def _suggest(trial: Trial, domains: Mapping[str, Any], path: str) -> Any:
-    """A number in a range of Ray Tune's, or the index of one of its choices."""
     from ray.tune.search.sample import Integer, LogUniform
 
     domain = domains[path]

@@ -84,7 +84,6 @@ class Search:
         self._check_processes()
 
     def _draw(self, method: str) -> list[Setting]:
-        """Settings that are known from the start."""
         if self.by == "grid":
             return all_settings(self.space, self._config, method)[: self._options.search]
         count = 1 if self.by == "optuna" else self._options.search or 1
@@ -284,7 +283,6 @@ def _space(experiment: BaseExperiment[Config], config: Config, options: RunOptio
 
 
 def _words(domain: Any) -> str:
-    """A domain of Ray Tune as text: kind and bounds, or all values."""
     if isinstance(domain, dict):
         return f"grid {domain['grid_search']}"
     return f"{type(domain).__name__} {domain.get_sampler()} {domain.domain_str}"

@@ -84,7 +84,6 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
 
 
 def _named(name: str) -> Any:
-    """An object with the attributes of a trial that ASHA reads."""
     return SimpleNamespace(trial_id=name)
 
 

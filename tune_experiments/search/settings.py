@@ -163,7 +163,6 @@ def _ends(path: str, kind: str, text: str) -> tuple[float, float]:
 
 
 def _value(path: str, word: str, config: DataclassInstance) -> Any:
-    """A word as a value of the field's type."""
     readings: list[Callable[[str], Any]] = [json.loads, str]
     refusals: list[str] = []
     for reading in readings:

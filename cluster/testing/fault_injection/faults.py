@@ -272,7 +272,6 @@ def _seen(fault: str, cluster: LocalCluster, trial: TrialFolder) -> str:
 
 
 def _happened(fault: str, name: str, trial: TrialFolder) -> bool:
-    """Whether the fault happened and the weights stayed finite."""
     newest = newest_complete_checkpoint(trial.path / "checkpoints")
     assert newest is not None, f"{name} has no checkpoint"
     weights = load_checkpoint(newest).tensors["weights"]

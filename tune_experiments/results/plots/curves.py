@@ -112,7 +112,6 @@ def _points(rows: Sequence[Row], x: str, key: str) -> Points:
 
 
 def _logged(rows: Sequence[Row], x: str, key: str) -> list[int]:
-    """Numbers of the rows that have a point."""
     return [number for number, row in enumerate(rows) if x in row and np.isfinite(row.get(key, np.nan))]
 
 
