@@ -12,18 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-PACKAGES = (
-    "concord-marl",
-    "ray",
-    "torch",
-    "numpy",
-    "gymnasium",
-    "pettingzoo",
-    "transformers",
-    "peft",
-    "safetensors",
-    "scipy",
-)
+PACKAGES = ("concord-marl", "ray", "torch", "numpy", "gymnasium", "pettingzoo")
+PACKAGES += ("transformers", "peft", "safetensors", "scipy")
 
 
 def describe_session(seeds: Sequence[int]) -> dict[str, Any]:

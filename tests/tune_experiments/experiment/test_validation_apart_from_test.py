@@ -12,20 +12,9 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.trials import payoff
 from tune_experiments.sama.minirts import trials as rts_trials
 
-EXPERIMENTS = (
-    "endi_messenger",
-    "endi_rtfm",
-    "furnlift",
-    "furnmove_sync",
-    "messenger_emma",
-    "overcooked_roles",
-    "overcooked_selfplay",
-    "train",
-    "rtfm_matching",
-    "rtfm_rock_paper_scissors",
-    "rtfm_txt2pi",
-    "verco_salad",
-)
+EXPERIMENTS = ("endi_messenger", "endi_rtfm", "furnlift", "furnmove_sync", "messenger_emma", "overcooked_roles")
+EXPERIMENTS += ("overcooked_selfplay", "train", "rtfm_matching", "rtfm_rock_paper_scissors", "rtfm_txt2pi")
+EXPERIMENTS += ("verco_salad",)
 
 
 class Playing(Exception):

@@ -19,7 +19,7 @@ from tune_experiments.results.comparison import (
 )
 from tune_experiments.results.intervals import Interval, welch_interval
 from tune_experiments.results.plots.comparison_report import profile, write_comparison
-from tune_experiments.results.rows import Result, replace_rows, write
+from tune_experiments.results.rows import Result, write
 from tune_experiments.run.run_folder import CONFIG_FILE, MODELS, SCHEMA_VERSION, RunFolder
 
 
@@ -153,13 +153,16 @@ def test_a_comparison_replaces_only_a_comparison(tmp_path, name):
     assert write_comparison(tmp_path, comparisons) == write_comparison(tmp_path, comparisons)
 
 
-def test_a_method_of_two_runs_bears_their_names(tmp_path):
-    for name, value in (("first", 0.1), ("second", 0.2)):
-        (tmp_path / name).mkdir()
-        write(tmp_path / name / "results.jsonl", [result("sync", 0, value)])
-    replace_rows(tmp_path / "second" / "results.jsonl", [result("marginal", 0, 0.3)])
-    (comparison,) = compare(read_runs([tmp_path / "first", tmp_path / "second"]))
-    assert [row.method for row in comparison.rows] == ["sync (first)", "sync (second)", "marginal"]
+@pytest.mark.parametrize("folders", [("first", "second"), ("first/run", "second/run")])
+def test_a_method_of_two_runs_bears_their_names_or_their_paths(tmp_path, folders):
+    runs = [tmp_path / folder for folder in folders]
+    for value, run in enumerate(runs):
+        run.mkdir(parents=True)
+        write(run / "results.jsonl", [result("sync", 0, float(value)), result(f"other {value}", 0, 0.3)])
+    (comparison,) = compare(read_runs(runs))
+    names = [run.name if run.name in folders else run for run in runs]
+    assert [row.method for row in comparison.rows] == [f"sync ({names[0]})", "other 0", f"sync ({names[1]})", "other 1"]
+    assert [row.scores for row in comparison.rows[::2]] == [((0.0,),), ((1.0,),)]
 
 
 def test_runs_that_were_trained_in_other_ways_are_compared_with_a_note(tmp_path):
@@ -195,16 +198,6 @@ def test_saved_files_of_other_commands_and_models_are_compared_with_a_note(tmp_p
     other, run = describe_differences(paths)
     assert all(word in other for word in ("first -> second", "--budget-env-steps 8", "'small' -> 'large'"))
     assert "first -> run" in run and "models" not in run
-
-
-def test_folders_of_one_name_stay_apart(tmp_path):
-    runs = [tmp_path / machine / "run" for machine in ("first", "second")]
-    for value, run in enumerate(runs):
-        run.mkdir(parents=True)
-        write(run / "results.jsonl", [result("sync", 0, float(value))])
-    (comparison,) = compare(read_runs(runs))
-    assert [row.scores for row in comparison.rows] == [((0.0,),), ((1.0,),)]
-    assert [row.method for row in comparison.rows] == [f"sync ({run})" for run in runs]
 
 
 def test_random_play_is_a_row_of_its_own_after_the_methods_and_never_the_one_that_others_are_compared_with(tmp_path):

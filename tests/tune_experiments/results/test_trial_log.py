@@ -75,28 +75,20 @@ def test_a_killed_and_continued_log_equals_an_unbroken_one(tmp_path):
     assert curves(tmp_path / "unbroken") == curves(tmp_path / "broken")
 
 
-def test_a_torn_last_line_is_dropped_even_without_a_rewind(tmp_path):
+def test_what_a_crash_half_wrote_is_dropped_from_the_log_and_derived_again_as_events(tmp_path):
     with TrialLog(tmp_path) as log:
         log.append(row(10))
+        log.append(row(20))
     with (tmp_path / "metrics.jsonl").open("ab") as file:
         file.write(b'{"env_steps": 2')
-    assert len(read_metrics(tmp_path / "metrics.jsonl")) == 1
-    with TrialLog(tmp_path) as log:
-        log.append(row(20))
-    assert [line["env_steps"] for line in read_metrics(tmp_path / "metrics.jsonl")] == [10, 20]
-    assert curves(tmp_path)["loss/policy"] == [(10, -1.0), (20, -1.0)]
-
-
-def test_events_lost_or_half_written_in_a_crash_are_derived_again(tmp_path):
-    with TrialLog(tmp_path) as log:
-        log.append(row(10))
-        log.append(row(20))
+    assert len(read_metrics(tmp_path / "metrics.jsonl")) == 2
     for path in tmp_path.glob("events*"):
         path.write_bytes(path.read_bytes()[:-20])
     (tmp_path / ".unfinished_events_1").write_bytes(b"torn")
     with TrialLog(tmp_path) as log:
         log.append(row(30))
-    assert [step for step, _ in curves(tmp_path)["loss/policy"]] == [10, 20, 30]
+    steps = [line["env_steps"] for line in read_metrics(tmp_path / "metrics.jsonl")]
+    assert steps == [step for step, _ in curves(tmp_path)["loss/policy"]] == [10, 20, 30]
     assert len(list(tmp_path.iterdir())) == 3, "metrics, events, and the emptied events"
 
 

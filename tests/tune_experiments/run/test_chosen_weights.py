@@ -75,23 +75,20 @@ def best_of(folder, first, last):
     return max(found, key=found.__getitem__)
 
 
-def test_a_validation_that_gives_no_number_chooses_nothing(tmp_path):
-    values = iter([np.nan, 2.0, np.nan, 3.0, 1.0, np.nan])
-    declared = dataclasses.replace(chosen_plan(), validate=lambda policy: {"fit": np.array([next(values)])})
-    run(tmp_path, declared)
-    state = load_state(newest_complete_checkpoint(tmp_path / "checkpoints"))
-    assert state["choice"] == {"value": 3.0, "env_steps": 4 * BATCH}
-
-
-@pytest.mark.parametrize(("chooses_last", "chosen"), [(False, 2), (True, 4)])
-def test_of_equally_good_weights_the_first_are_chosen_or_the_last(chooses_last, chosen, tmp_path):
-    values = iter([1.0, 3.0, 2.0, 3.0, 1.0, 1.0])
+@pytest.mark.parametrize(
+    ("validated", "chooses_last", "chosen"),
+    [((np.nan, 2, np.nan, 3, 1, np.nan), False, 4), ((1, 3, 2, 3, 1, 1), False, 2), ((1, 3, 2, 3, 1, 1), True, 4)],
+)
+def test_no_number_is_never_chosen_and_of_equally_good_weights_the_first_or_the_last(
+    validated, chooses_last, chosen, tmp_path
+):
+    values = iter(validated)
     declared = dataclasses.replace(
-        chosen_plan(), validate=lambda policy: {"fit": np.array([next(values)])}, chooses_last=chooses_last
+        chosen_plan(), validate=lambda policy: {"fit": np.array([float(next(values))])}, chooses_last=chooses_last
     )
     run(tmp_path, declared)
     state = load_state(newest_complete_checkpoint(tmp_path / "checkpoints"))
-    assert state["choice"]["env_steps"] == chosen * BATCH
+    assert state["choice"] == {"value": 3.0, "env_steps": chosen * BATCH}
 
 
 def test_the_best_validated_weights_are_handed_on_and_not_the_last(whole):

@@ -18,26 +18,16 @@ def test_what_says_where_it_is_computed_may_change_and_budgets_and_methods_may_g
     workers = {path: rules.get(path) for path, _ in leaves(smoke) if path.startswith("workers.")}
     assert [path for path, rule in workers.items() if rule != "changes"] == ["workers.fragment_length"]
     assert rules["budget_env_steps"] == "grows" and rules["methods"] == "gains" and "learner.gamma" not in rules
-
-
-def test_what_a_run_may_ask_an_endpoint_may_change_as_a_group():
-    assert continuation_rules(find_experiment("verco_salad").presets["smoke"])["chat.budget.max_calls"] == "changes"
-
-
-def test_a_switch_that_changed_is_named_as_it_was_and_as_it_is():
-    (changed,) = find_differences({"agents_leave": False}, {"agents_leave": True}, {})
-    assert changed.words == "--no-agents-leave -> --agents-leave"
+    chats, in_rounds = (find_experiment(name).presets["smoke"] for name in ("verco_salad", "red_minirts"))
+    assert continuation_rules(chats)["chat.budget.max_calls"] == "changes", "as its group"
+    assert "budget_env_steps" not in continuation_rules(in_rounds), "rounds are shares of it"
 
 
 def test_that_agents_leave_may_be_turned_on_and_never_off():
     rules = continuation_rules(find_experiment("train").presets["smoke"])
-    for before, after in ((False, True), (True, False)):
+    for before, after, words in ((False, True, "--no-agents-leave -> --agents-leave"), (True, False, "")):
         (changed,) = find_differences({"agents_leave": before}, {"agents_leave": after}, rules)
-        assert changed.is_allowed == after
-
-
-def test_rounds_that_are_shares_of_a_budget_keep_it():
-    assert "budget_env_steps" not in continuation_rules(find_experiment("red_minirts").presets["smoke"])
+        assert changed.is_allowed == after and words in changed.words
 
 
 QUICK = ["--preset", "smoke", "--methods", "marginal", "--learner.final-learning-rate-share", "1"]
@@ -101,6 +91,8 @@ def test_seeds_and_methods_are_added_and_no_budgets_are_mixed(tmp_path, capsys):
     both = {("sync", 0, 640), ("marginal", 0, 640)}
     assert matrix_game(tmp_path, "--methods", "marginal", "sync", "--seeds", 0) == both
     assert matrix_game(tmp_path, "--seeds", 1) == both | {("sync", 1, 640), ("marginal", 1, 640)}
+    (tmp_path / "results.jsonl").unlink()
+    assert matrix_game(tmp_path, "--seeds", 1) == both | {("sync", 1, 640), ("marginal", 1, 640)}, "from all trials"
     capsys.readouterr()
     larger = {("sync", 1, 1280), ("marginal", 1, 1280)}
     assert matrix_game(tmp_path, "--seeds", 1, "--budget-env-steps", 1280) == larger

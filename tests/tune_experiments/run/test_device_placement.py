@@ -151,19 +151,6 @@ def test_training_validation_test_evaluate_and_play_run_on_an_emulated_device(tm
         assert bool(gpu.copies) is not refuses
 
 
-def test_a_loaded_team_acts_on_an_emulated_device_as_on_the_cpu(gpu, places):
-    config = dataclasses.replace(overcooked_selfplay.SMOKE, test_episodes=2)
-    one = overcooked_selfplay.EXPERIMENT.plan(config, "selfplay", 0)
-    world, policy = one.make_world(num_worlds=3, first_world=0), one.new_policy()
-    assert device.get_device(policy) == DEVICE
-    found = Evaluation(world, policy).run(5)
-    with device.refusing_gpu():
-        expected = Evaluation(one.make_world(num_worlds=3, first_world=0), one.new_policy()).run(5)
-    assert set(places) == {NAME, "cpu"}
-    for name, values in expected.items():
-        assert (found[name] == values).all(), name
-
-
 def test_partners_and_executors_act_on_an_emulated_device(gpu, places):
     partner = stubborn_team(overcooked_selfplay.SMOKE, STAY).to(DEVICE)
     world = KitchenWithPartners(3, 0, partners=[partner], max_episode_steps=5)

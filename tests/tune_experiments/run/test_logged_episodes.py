@@ -1,11 +1,17 @@
-"""Rows of a trial's log hold the means of all episodes since the row before."""
+"""Rows of a trial's log hold the means of all episodes since the row before; a trial waits only so long for one."""
 
+import contextlib
+import time
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from rl_models.training.algorithm import ENDED_EPISODES
 from rl_models.training.local_algorithm import LocalAlgorithm
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan
 from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run import stage_training
 from tune_experiments.run.trial import Trial
 
 
@@ -30,3 +36,24 @@ def test_means_are_over_the_episodes_of_all_calls_since_the_last_row(tmp_path):
     wanted = [10 * (1 + 4 + 9) / (1 + 2 + 3), 10 * (25 + 36) / (5 + 6)]
     assert [row["episode/return"] for row in rows] == pytest.approx(wanted)
     assert not any(ENDED_EPISODES in row for row in rows)
+
+
+@pytest.mark.parametrize(("validating", "training", "fails"), [(3600.0, 0.0, False), (0.0, 2000.0, True)])
+def test_a_long_validation_is_no_wait_for_an_update(validating, training, fails, tmp_path, monkeypatch):
+    now = [0.0]
+
+    class Timed(QueuesTwice):
+        def train(self):
+            now[0] += training
+            return super().train()
+
+    def validate(policy):
+        now[0] += validating
+        return {"sum": np.zeros(1)}
+
+    clock = SimpleNamespace(monotonic=lambda: now[0], process_time=time.process_time, thread_time=time.thread_time)
+    monkeypatch.setattr(stage_training, "time", clock)
+    often = {"validate": validate, "validate_every_env_steps": BATCH}
+    declared = plan(make_algorithm=lambda chosen: make_local(chosen, Timed), **often)
+    with pytest.raises(RuntimeError, match="no update") if fails else contextlib.nullcontext():
+        Trial(experiment(declared, "calm"), Config(), "walkers", 0, tmp_path).run(lambda row: None)

@@ -149,12 +149,3 @@ TRAINED_NOTHING = {ANNOUNCED: None}
 def test_a_comparison_was_named_before_the_run_only_if_each_session_recorded_it(sessions, named):
     (found,) = with_announcement_times([MAIN], sessions)
     assert found.named == named
-
-
-def test_a_continued_run_adds_a_session_which_has_announced_nothing_until_it_does(tmp_path):
-    for seeds, announced in (((0,), None), ((0, 1), [MAIN.announcement()])):
-        with RunFolder.open(tmp_path / "run", CONFIG, "furnmove_sync", seeds) as folder:
-            if announced is not None:
-                folder.record(ANNOUNCED, announced)
-    sessions = json.loads((tmp_path / "run/manifest.json").read_text())["sessions"]
-    assert [(one["seeds"], one[ANNOUNCED]) for one in sessions] == [([0], None), ([0, 1], [MAIN.announcement()])]

@@ -74,6 +74,9 @@ def test_rows_go_to_the_trials_own_run(wandb):
     assert (begun["config"], begun["dir"]) == (IDENTITY, "trial")
     assert run.log.call_args_list[0].args == ({"env_steps": 10, "loss/total": 1.0},), "numbers alone"
     run.finish.assert_called_with(exit_code=0)
+    with pytest.raises(ZeroDivisionError), WandbLogger(lambda row: None, IDENTITY, "sync-seed0", "4f", Path("trial")):
+        raise ZeroDivisionError
+    run.finish.assert_called_with(exit_code=1)
     again = wandb()
     train()
     assert id_of(again) == begun["id"], "a continued trial is the same run"
@@ -128,10 +131,3 @@ def test_without_a_project_nobody_is_asked(wandb, monkeypatch):
     monkeypatch.delenv("WANDB_PROJECT")
     assert train() == ROWS
     assert module.mock_calls == []
-
-
-def test_a_trial_that_fails_ends_its_run_as_failed(wandb):
-    module = wandb()
-    with pytest.raises(ZeroDivisionError), WandbLogger(lambda row: None, IDENTITY, "sync-seed0", "4f", Path("trial")):
-        raise ZeroDivisionError
-    module.init.return_value.finish.assert_called_with(exit_code=1)

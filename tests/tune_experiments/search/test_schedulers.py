@@ -37,17 +37,13 @@ def validate(asha, name, env_steps, value):
 
 def test_trials_below_the_best_third_stop_at_a_ninth_and_a_third_of_the_budget(tmp_path):
     asha = Asha(NAMES, 900, tmp_path / "asha.jsonl")
+    assert validate(asha, "trial0", 100, None) == TrialScheduler.CONTINUE, "no validation"
+    assert not (tmp_path / "asha.jsonl").exists()
     assert validate(asha, "trial0", 50, -9.0) == TrialScheduler.CONTINUE, "there is no rung yet"
     for number, name in enumerate(NAMES):
         validate(asha, name, 100, -float(number))
     assert asha.stopped == set(NAMES[1:]), "each is worse than those before it"
     assert validate(asha, "trial0", 900, -99.0) == TrialScheduler.CONTINUE, "at its end nobody is stopped"
-
-
-def test_a_row_without_a_validation_decides_nothing(tmp_path):
-    asha = Asha(NAMES, 900, tmp_path / "asha.jsonl")
-    assert validate(asha, "trial0", 100, None) == TrialScheduler.CONTINUE
-    assert not (tmp_path / "asha.jsonl").exists()
 
 
 def test_an_asha_that_is_killed_decides_as_one_that_was_not(tmp_path):
