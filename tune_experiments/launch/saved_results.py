@@ -61,8 +61,9 @@ class SavedRun:
     results: tuple[Result, ...] = ()
 
     def tables(self) -> list[PaperTable]:
-        """The tables of the experiment, with their verdicts."""
-        tables = find_experiment(self.experiment).tables(self.results)
+        """The tables of the experiment under its present caption, with their verdicts."""
+        experiment = find_experiment(self.experiment)
+        tables = experiment.tables([replace(line, table=experiment.caption) for line in self.results])
         return with_run_notes(
             tables, self.results, self.comparisons, self.models, self.changed, self.untested, self.is_other_task
         )
@@ -152,8 +153,7 @@ def join_saved(paths: Sequence[Path]) -> SavedRun:
     trials = [
         trial for run in runs for trial in {(one.method, one.seed) for one in run.results if one.seed is not None}
     ]
-    tests = {(one.table, one.method, one.world, one.split, one.seed, one.metric, one.condition) for one in lines}
-    if len(set(trials)) < len(trials) or len(tests) < len(lines):
+    if len(set(trials)) < len(trials) or len({(one.trial, one.metric) for one in lines}) < len(lines):
         raise UserError(
             f"{', '.join(map(str, paths))} cannot be joined, because two have results of one method and seed, or "
             "differ in a baseline: leave one out"

@@ -105,6 +105,9 @@ def test_rows_under_an_earlier_caption_are_in_the_table_and_the_kept_file(run, t
     first, *others = rows.read(results)
     rows.write(results, [replace(first, table="As it was called"), *others])
     assert tables_of_run_and_kept_file(run, tmp_path) == before
+    saved = saved_results.read_saved(tmp_path / "results/game.jsonl.gz")
+    older = replace(saved, results=tuple(replace(one, table="As it was called") for one in saved.results))
+    assert older.markdown() == before[0]
 
 
 def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_path):
