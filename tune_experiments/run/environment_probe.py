@@ -6,7 +6,6 @@ import os
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,26 +35,6 @@ _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
 _KEYS_WITH_OWN_LINES = ("agent", _LEGAL, _ALIVE, _DECIDES)
-
-
-@dataclass(frozen=True)
-class ObservedArray:
-    """A key of the observations: shape and type of one agent's array, its declared range and the observed one."""
-
-    key: str
-    shape: tuple[int, ...]
-    dtype: str
-    low: float
-    high: float
-    observed_low: float
-    observed_high: float
-
-    def __str__(self) -> str:
-        shape = f"[{', '.join(map(str, self.shape))}] " if self.shape else ""
-        return (
-            f"{self.key} {shape}{self.dtype}, declared {_number(self.low)} to {_number(self.high)}, "
-            f"seen {_number(self.observed_low)} to {_number(self.observed_high)}"
-        )
 
 
 class Probe:
@@ -159,7 +138,7 @@ class Probe:
     def rows(self) -> list[tuple[str, str]]:
         """Name and content of each line of the table; a continuation line has no name."""
         spaces = [f"(of {name}: {space})" for name, space in [*self.spaces.items()][:_MAX_NAMES]]
-        observations = [*map(str, self.observations), *self.texts, *spaces] or ["none"]
+        observations = [*self.observations, *self.texts, *spaces] or ["none"]
         total = "the team's sum is always 0" if self.is_zero_sum else f"team return {self.team_return:.3g}"
         nobody = "nobody" if self.ended else "nobody so far"
         memory = f"{self.megabytes:,.0f} MB" if (self.megabytes or 0) >= 1 else "less than 1 MB"
@@ -277,13 +256,16 @@ def _begin_and_play(world: World) -> Record:
     return first + play(world, _REPEATED_ENV_STEPS, lambda one: random_legal_actions(one, one.observe(), draws))
 
 
-def _arrays(world: World, ranges: dict[str, tuple[float, float]]) -> Iterator[ObservedArray]:
+def _arrays(world: World, ranges: dict[str, tuple[float, float]]) -> Iterator[str]:
+    """Each key of the observations: shape and type of one agent's array, its declared range and the observed one."""
     bounds = getattr(world, "bounds", {})
     for key, spec in world.observation_spec.items():
         if key not in _KEYS_WITH_OWN_LINES:
             low, high = (np.asarray(one) for one in bounds.get(key, (spec.low, spec.high)))
-            seen = ranges.get(key, (0.0, 0.0))
-            yield ObservedArray(key, spec.shape, spec.dtype, float(low.min()), float(high.max()), *seen)
+            shape = f"[{', '.join(map(str, spec.shape))}] " if spec.shape else ""
+            declared = f"{_number(float(low.min()))} to {_number(float(high.max()))}"
+            seen = " to ".join(map(_number, ranges.get(key, (0.0, 0.0))))
+            yield f"{key} {shape}{spec.dtype}, declared {declared}, seen {seen}"
 
 
 def _texts(world: World) -> Iterator[str]:

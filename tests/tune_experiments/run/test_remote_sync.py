@@ -121,36 +121,27 @@ def test_a_store_says_what_a_run_compares_before_the_run_trains(tmp_path, monkey
     assert len(found) == 1
 
 
-def test_a_copy_that_was_cut_off_holds_no_checkpoint_that_looks_whole(tmp_path, monkeypatch):
+def test_a_copy_that_was_cut_off_holds_no_checkpoint_that_looks_whole_and_results_come_last(tmp_path, monkeypatch):
     folder, store = tmp_path / "a", tmp_path / "store"
-    save_checkpoint(folder / "checkpoints", 1, {"actor": {"a": np.zeros(2)}, "weights": {"a": np.zeros(2)}}, {})
+    for step in (1, 2):
+        save_checkpoint(folder / "checkpoints", step, {"actor": {"a": np.zeros(2)}, "weights": {"a": np.zeros(2)}}, {})
+    write_test_results(folder, [])
     copy = RemoteSync(folder, copy_at(store))
-    write, sent = copy.write, []
+    write, sent, most = copy.write, [], 4
 
     def breaks(name, content):
-        if len(sent) == 2:
+        if len(sent) == most:
             raise OSError("connection lost")
         sent.append(name)
         write(name, content)
 
     monkeypatch.setattr(copy, "write", breaks)
     assert not copy.push()
-    assert len(sent) == 2
     assert newest_complete_checkpoint(store / "checkpoints") is None
-    monkeypatch.setattr(copy, "write", write)
+    most = 7
     assert copy.push(), "the next call sends the rest"
-    assert newest_complete_checkpoint(store / "checkpoints") is not None
-
-
-def test_results_of_a_trial_come_after_the_team_that_they_are_of(tmp_path, monkeypatch):
-    folder, sent = tmp_path / "trial", []
-    for step in (1, 2):
-        save_checkpoint(folder / "checkpoints", step, {"weights": {"a": np.zeros(2)}}, {})
-    write_test_results(folder, [])
-    copy = RemoteSync(folder, copy_at(tmp_path / "store"))
-    monkeypatch.setattr(copy, "write", lambda name, _: sent.append(name))
-    assert copy.push()
     assert [Path(name).name for name in sent[-3:]] == ["state.json", "state.json", "test_results.json"]
+    assert newest_complete_checkpoint(store / "checkpoints") is not None
 
 
 def test_what_was_done_is_kept_when_the_work_fails_and_waits_for_the_store_when_it_succeeds(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ import numpy as np
 from tune_experiments.core.drawing import Drawn, attempt, with_older
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.results.comparison import Comparison, Scores, bootstrap
+from tune_experiments.results.comparison import Comparison, Scores, bootstrap, mean_over_tasks
 from tune_experiments.results.intervals import STRATIFIED, STUDENT, Interval
 from tune_experiments.results.plots.figures import (
     FAINT,
@@ -131,15 +131,12 @@ def profile(scores: Scores, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndar
     # [T, seeds] of each task: one draw of seeds serves all thresholds.
     above = [(np.asarray(task) > thresholds[:, None]).astype(float) for task in scores]
 
-    def share(*tasks: np.ndarray, axis: int = -1) -> Any:
-        return np.mean([task.mean(axis) for task in tasks], axis=0)
-
     if min(map(len, scores)) < 2:
-        return share(*above), None, None
+        return mean_over_tasks(*above), None, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # where all scores are above a threshold
-        low, high = bootstrap(share, above, _PROFILE_RESAMPLES, batch=200)
-    return share(*above), low, high
+        low, high = bootstrap(mean_over_tasks, above, _PROFILE_RESAMPLES, batch=200)
+    return mean_over_tasks(*above), low, high
 
 
 def _draw_profile(panel: Any, comparison: Comparison) -> None:
