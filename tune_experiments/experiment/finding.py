@@ -80,7 +80,9 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
         if text not in own and (module := _get_module(text)) is not None:
             _check_trust(module, allow, where, is_built)
     config = read_configuration(experiment, data)
-    return experiment, config if _is_trusted(name, data) else experiment.as_loaded(config)
+    trusted = _TRUSTED.get()
+    is_trusted = trusted is not None and (name, data) == trusted[:2]
+    return experiment, config if is_trusted else experiment.as_loaded(config)
 
 
 @contextmanager
@@ -128,11 +130,6 @@ def _get_module(text: str) -> str | None:
     if text.startswith(GYMNASIUM):
         return text.removeprefix(GYMNASIUM).rpartition(":")[0] or "gymnasium"
     return text.partition(":")[0]
-
-
-def _is_trusted(name: Any, data: Any) -> bool:
-    trusted = _TRUSTED.get()
-    return trusted is not None and (name, data) == trusted[:2]
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:

@@ -36,7 +36,8 @@ def main() -> int:
     table = as_table(findings, faults.INTERVAL)
     print(f"\n{table}\n{len(marked(cluster.name))} processes left", flush=True)
     if words.write is not None:
-        words.write.write_text(_page(table))
+        about = "One run of `make drills`: a head and two worker nodes on one machine."
+        words.write.write_text(f"# Fault injection\n\n{about}\n\n{table}")
     return 0 if all(one.is_whole for one in findings) else 1
 
 
@@ -47,10 +48,6 @@ def _run(name: str, cluster: LocalCluster) -> Finding:
         print(error, flush=True)
         faults.stop_jobs(cluster)  # a job that still runs would hold the CPUs of the next fault
         return Finding(name.replace("_", " "), None, float("nan"), str(error).splitlines()[0], False)
-
-
-def _page(table: str) -> str:
-    return f"# Fault injection\n\nOne run of `make drills`: a head and two worker nodes on one machine.\n\n{table}"
 
 
 if __name__ == "__main__":
