@@ -20,8 +20,8 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from rl_models.file_lock import hold_lock
-from tune_experiments.core.config_json import ABSENT, differences
-from tune_experiments.core.config_path import Difference, Rules, find_differences
+from tune_experiments.core.config_json import ABSENT
+from tune_experiments.core.config_path import Difference, Rules, find_differences, leaves
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison, with_verdicts
@@ -184,7 +184,7 @@ def _was_raised_in_vain(out: Path, change: Difference) -> bool:
     for trial in out.glob("trials/*"):
         newest, results = newest_complete_checkpoint(trial / "checkpoints"), trial / TEST_RESULTS_FILE
         stored = {} if newest is None else load_state(newest).get("config", {})
-        used += [value for path, value, _ in differences(stored, {}) if path == change.path]
+        used += [value for path, value in leaves(stored) if path == change.path]
         used += [read_json(results).get("of", {}).get(change.path, 0)] if results.exists() else []
     return all(value <= change.new for value in used)
 
