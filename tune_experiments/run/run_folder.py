@@ -176,11 +176,11 @@ def check_config(
 
 def _was_raised_in_vain(out: Path, change: Difference) -> bool:
     """Whether a budget is lowered, and no trial was trained or tested with more than its new value."""
-    from rl_models.training.checkpoint import load_state, newest_complete_checkpoint  # torch is slow to import
-
     if change.rule != "grows" or ABSENT in (change.old, change.new):
         return False
-    used = []
+    from rl_models.training.checkpoint import load_state, newest_complete_checkpoint  # torch is slow to import
+
+    used = list[Any]()
     for trial in out.glob("trials/*"):
         newest, results = newest_complete_checkpoint(trial / "checkpoints"), trial / TEST_RESULTS_FILE
         stored = {} if newest is None else load_state(newest).get("config", {})
