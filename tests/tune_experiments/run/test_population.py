@@ -89,8 +89,9 @@ def test_a_member_that_diverges_is_ranked_last_in_each_generation_and_ends_no_ot
     def train_until_it_diverges(part):
         if part.get("until", 0) > 128:
             raise DivergedError("the policy is no longer finite")
-        save_checkpoint(tmp_path / "loser/checkpoints", part.get("until", 128), {}, {})
-        (tmp_path / "loser/metrics.jsonl").write_text(json.dumps({"env_steps": 1, OBJECTIVE: 0.5}) + "\n")
+        if "until" in part:
+            save_checkpoint(tmp_path / "loser/checkpoints", part["until"], {}, {})
+            (tmp_path / "loser/metrics.jsonl").write_text(json.dumps({"env_steps": 1, OBJECTIVE: 0.5}) + "\n")
 
     train_member(request, None, train_until_it_diverges, lambda row, folder: told.append(row))
     assert [(row[GENERATION], row["env_steps"], row[SCORE] > 0) for row in told] == [

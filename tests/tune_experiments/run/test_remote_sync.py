@@ -246,6 +246,18 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
         pass
 
 
+def test_a_budget_that_was_raised_by_mistake_may_be_lowered_in_a_store(tmp_path):
+    def opened(budget):
+        return open_run(Path(copy_at(tmp_path)), {"a": budget}, "matrix_game", (0,), {"a": "grows"})
+
+    for budget in (1, 3, 2):
+        with opened(budget), synced_folder(f"{copy_at(tmp_path)}/{TRIAL}") as (folder, _):
+            if budget == 1:
+                save_checkpoint(folder / "checkpoints", 1, {}, {"config": {"a": 1}})
+    with pytest.raises(UserError, match="--a 2 -> 0"), opened(0):
+        pytest.fail("it was trained with 1")
+
+
 def test_a_second_run_is_refused_while_the_first_one_lives(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_claim, "HEARTBEAT_SECONDS", 0.01)
     monkeypatch.setattr(remote_claim, "TIMEOUT_SECONDS", TIMEOUT_SECONDS)
