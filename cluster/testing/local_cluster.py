@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import re
 import secrets
@@ -110,12 +109,12 @@ class LocalCluster:
                 raise
             self.start_head(starts - 1)
 
-    def add_worker(self, resources: Mapping[str, float] | None = None, starts: int = 3) -> str:
+    def add_worker(self, starts: int = 3) -> str:
         """Start a worker node in at most `starts` tries, and return its name when it has joined."""
         self._number += 1
         name = f"worker_{self._number}"
         words = ["--address", self.address, "--cpus", str(self._cpus), "--temp-dir", str(self.home / name)]
-        words += ["--object-store-bytes", str(_OBJECT_STORE_BYTES), "--resources", json.dumps(resources or {})]
+        words += ["--object-store-bytes", str(_OBJECT_STORE_BYTES)]
         process = self.start_process(name, [sys.executable, "-m", "cluster.testing.worker_node", *words])
         try:
             self._wait(process, name, lambda: f"joined {self.address}" in self.log(name))
@@ -123,7 +122,7 @@ class LocalCluster:
             self.kill_node(name)
             if starts <= 1:
                 raise
-            return self.add_worker(resources, starts - 1)
+            return self.add_worker(starts - 1)
         return name
 
     def kill_node(self, name: str) -> int:

@@ -7,7 +7,6 @@ be disabled to keep all of Ray on the loopback address (see README.md).
 """
 
 import argparse
-import json
 import signal
 import sys
 import time
@@ -22,7 +21,6 @@ def main() -> int:
     add = parser.add_argument
     add("--address", required=True, help="HOST:PORT of the head node")
     add("--cpus", type=int, required=True, help="number of CPUs that this node offers")
-    add("--resources", type=json.loads, default={}, help="custom resources of this node, as a JSON object")
     add("--temp-dir", required=True, help="folder of this node; nodes delete each other's jobs in a shared one")
     add("--object-store-bytes", type=int, default=150 * 2**20, help="object store size in bytes")
     words = parser.parse_args()
@@ -42,7 +40,7 @@ def _parameters(words: argparse.Namespace) -> dict[str, Any]:
         temp_dir=words.temp_dir,
         num_cpus=words.cpus,
         num_gpus=0,
-        resources=words.resources,
+        resources={},
         object_store_memory=words.object_store_bytes,
         # 0 and None let the system choose free ports, because several nodes share this machine.
         node_manager_port=0,

@@ -26,7 +26,7 @@ class Fake(LocalCluster):
     def start_head(self, starts=3):
         print(self.name, self.home, flush=True)
         self.start_process("head", [sys.executable, "-c", NODE])
-    def add_worker(self, resources=None, starts=3):
+    def add_worker(self, starts=3):
         self.start_process("worker_1", [sys.executable, "-c", NODE])
 
 with Fake(workers=1) as cluster:
