@@ -29,17 +29,18 @@ from ray.rllib.policy.sample_batch import MultiAgentBatch
 from torch.distributed import TCPStore
 
 from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
-from rl_models.batch import ALONE, Learners
+from rl_models.batch import ALONE, Learners, Share
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
-from rl_models.runtime.device import building_for, chosen_device, forbid_gpu, move
+from rl_models.runtime.device import building_for, chosen_device, forbid_gpu, move, to_host
 from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.schedule import Progress
 from rl_models.training import loop
 from rl_models.training.algorithm import SKIPPED_UPDATES
 
 STATISTICS = "statistics"
-"""Key of learners' results that holds the statistics of objectives and extra losses, apart from RLlib's own."""
+"""Key of learners' results that holds statistics and `Share` of each learner's last minibatch, apart from RLlib's own.
+"""
 POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queue_length"
 """Number of updates since the weights that acted; share of time spent in updates; number of waiting batches."""
 CPU_SECONDS = "cpu_seconds"
@@ -109,10 +110,11 @@ class TeamLearner(PrivateLearner, TorchLearner):
     def learn(self, batch: Any) -> dict[str, Any]:
         """The core's update."""
         with self._updating:
-            statistics = self.core.learn(move(batch[DEFAULT_MODULE_ID], self.device))
-        for name, value in statistics.items():
-            self.metrics.log_value((DEFAULT_MODULE_ID, STATISTICS, *name.split("/")), value, window=1)
-        return {DEFAULT_MODULE_ID: statistics.get("loss/total", 0.0)}
+            statistics, share = self.core.learn_part(move(batch[DEFAULT_MODULE_ID], self.device))
+        # RLlib's mean over learners would weigh them alike, and its sum would leave out NaN.
+        part = numbers_of(statistics), Share(**numbers_of(vars(share)))
+        self.metrics.log_value((DEFAULT_MODULE_ID, STATISTICS), part, reduce="item_series", window=1)
+        return {DEFAULT_MODULE_ID: part[0].get("loss/total", 0.0)}
 
     def _log_load(self, begins: float) -> None:
         """Log the share of the time since the last update that this one took, and the number of waiting batches."""
@@ -218,6 +220,11 @@ def _update_or_record_failure(self: TeamImpalaLearner, **arguments: Any) -> None
     except Exception as error:
         self.updates_done.failure = f"{type(error).__name__}: {error}"
         raise
+
+
+def numbers_of(values: dict[str, Any]) -> dict[str, float]:
+    """Numbers and scalars of any device as numbers, in one copy."""
+    return {name: float(value) for name, value in to_host({k: torch.as_tensor(v) for k, v in values.items()}).items()}
 
 
 def _all_learners() -> Learners:

@@ -13,6 +13,7 @@ from rl_models.rllib.learner import BUSY_SHARE, CPU_SECONDS, POLICY_LAG, QUEUE_L
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, SKIPPED_UPDATES, Tensors
+from rl_models.training.loop import joined_statistics
 from rl_models.training.resharding import group_sizes, in_order, reshard_replays, reshard_snapshots
 
 
@@ -40,8 +41,8 @@ class TeamAlgorithm:
         results = self.algorithm.train()
         row = episode_means(results.get("env_runners", {}))
         learners = results.get("learners", {})
-        for group, values in learners.get("default_policy", {}).get(STATISTICS, {}).items():
-            row |= {f"{group}/{name}": float(value) for name, value in values.items()}
+        parts = learners.get("default_policy", {}).get(STATISTICS, [])
+        row |= {name: float(value) for name, value in joined_statistics(parts).items()}
         for name, seconds in results.get("timers", {}).items():
             if name in ("env_runner_sampling_timer", "learner_update_timer"):
                 row[f"speed/{name.removesuffix('_timer')}_seconds"] = float(seconds)

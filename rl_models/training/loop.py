@@ -94,20 +94,28 @@ class Learner:
 
     def learn(self, batch: Batch) -> Statistics:
         """Run all epochs over this learner's worlds, perhaps none; statistics of its last minibatch (`to_batch`)."""
+        return joined_statistics([self.learn_part(batch)])
+
+    def learn_part(self, batch: Batch) -> tuple[Statistics, Share]:
+        """`learn` as one of several learners: statistics and what it held of the minibatch, for `joined_statistics`."""
         if devices.can_capture(self.device):
             self.graphed = self.graphed or Graphed(self.policy, leaves_gradients=True)
             self.graphed.refresh_weights(self.device)
         batch = self.objective.prepare(pad_text_tables(batch), self.learners)
         count_progress(self.progress, batch, self.learners.sum)
         statistics: Statistics = {}
+        first: Statistics = {}
+        share = Share(0.0, 0.0, 0.0)
         seed = shuffle_seed(self.seed, self.progress.env_steps)
-        for minibatch in self.objective.minibatches(batch, seed, self.replay, self.learners):
-            statistics |= self._minibatch(minibatch)
-            if RATIO_ERROR in statistics:
-                statistics.setdefault(FIRST_RATIO_ERROR, statistics[RATIO_ERROR])
+        for number, minibatch in enumerate(self.objective.minibatches(batch, seed, self.replay, self.learners)):
+            found, share = self._minibatch(minibatch)
+            if number == 0 and RATIO_ERROR in found:
+                first = {FIRST_RATIO_ERROR: found[RATIO_ERROR]}
+            # A learner without a row of this minibatch has no numbers of it, and those of an earlier one do not count.
+            statistics = (statistics if len(minibatch["is_first"]) else {}) | found
             if self.divergence.is_too_large:
                 break
-        return statistics | {SKIPPED: self.skipped.share()} if statistics else {}
+        return (statistics | first | {SKIPPED: self.skipped.share()} if statistics else {}), share
 
     def counted_progress(self) -> Progress:
         """A copy of the progress in which the skipped updates are counted; synchronises with the device."""
@@ -118,8 +126,8 @@ class Learner:
         self.progress = replace(progress)
         self.skipped.load(skipped)
 
-    def _minibatch(self, minibatch: Batch) -> Statistics:
-        """Sum the gradients of all parts, also those of other learners, and step."""
+    def _minibatch(self, minibatch: Batch) -> tuple[Statistics, Share]:
+        """Sum the gradients of all parts, also those of other learners, and step; what this learner has of it."""
         self.optimiser.zero_grad(set_to_none=True)
         self.divergence.begin(self.device)
         whole = self.learners.sum(count_steps(minibatch))
@@ -136,8 +144,9 @@ class Learner:
             self.divergence.add(found)
             gathered.append((found, share))
         self.divergence.sum_over_learners(self.learners)
-        statistics = joined_statistics(gathered) | self.divergence.statistics()
-        return statistics if self.divergence.is_too_large else statistics | self._step()
+        statistics, share = _as_one_part(gathered)
+        statistics |= self.divergence.statistics()
+        return (statistics if self.divergence.is_too_large else statistics | self._step()), share
 
     def _compute_part(self, inputs: Inputs) -> Outputs:
         """Add the gradients of a part of a minibatch; its statistics and `Share`. May be captured as a CUDA graph."""
@@ -265,20 +274,29 @@ _MEANS_OF_DECISIONS = ("loss/policy", "policy/entropy")
 
 
 def joined_statistics(parts: list[tuple[Statistics, Share]]) -> Statistics:
-    """Statistics of a minibatch from those of its parts, without `KL_ENTRIES`; all sums stay on the device.
+    """Statistics of a minibatch from those of its parts or learners, without `KL_ENTRIES`; sums stay on the device.
 
     Constants of schedules are those of the last part, and the largest ratio error is that of all parts. All other
     numbers are means, weighted as the loss weighs them: by entries, decisions, values or else steps of the parts.
     """
-    names = dict.fromkeys(name for statistics, _ in parts for name in statistics if name != KL_ENTRIES)
-    return {name: _joined(name, parts) for name in names}
+    statistics, _ = _as_one_part(parts)
+    return {name: value for name, value in statistics.items() if name != KL_ENTRIES}
+
+
+def _as_one_part(parts: list[tuple[Statistics, Share]]) -> tuple[Statistics, Share]:
+    """Statistics of several parts with the sum of their `KL_ENTRIES`, and their share of the minibatch."""
+    names = dict.fromkeys(name for statistics, _ in parts for name in statistics)
+    held = (sum(getattr(share, kind) for _, share in parts) for kind in ("steps", "decisions", "values"))
+    return {name: _joined(name, parts) for name in names}, Share(*held)
 
 
 def _joined(name: str, parts: list[tuple[Statistics, Share]]) -> Tensor | float:
     found = [(part[0][name], _weight(name, *part)) for part in parts if name in part[0]]
     if len(found) == 1 or name.startswith("schedule/"):
         return found[-1][0]
-    if name == RATIO_ERROR:
+    if name == KL_ENTRIES:
+        return sum(value for value, _ in found)
+    if name in (RATIO_ERROR, FIRST_RATIO_ERROR):
         return torch.stack([torch.as_tensor(value) for value, _ in found]).max()
     return sum(value * weight for value, weight in found) / (sum(weight for _, weight in found) + 1e-12)
 

@@ -14,7 +14,7 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.schedule import Progress, Schedule
-from rl_models.training.loop import Learner
+from rl_models.training.loop import Learner, joined_statistics
 from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.algorithms.together import (
     Together,
@@ -88,9 +88,13 @@ def test_their_update_is_that_of_one_learner_and_their_replicas_stay_equal(kind,
     fragment = one.collect()
     learner = learners_of(one, objective, seed=5)
     alone = learner()
-    alone.update([fragment])
+    told = alone.update([fragment])
     several = run_together(shares, learner, [fragment])
     assert_equals_one(several, alone)
+    joined = joined_statistics([one.told for one in several])
+    assert {name: float(value) for name, value in joined.items()} == {
+        name: pytest.approx(float(value), rel=1e-3, abs=1e-6) for name, value in told.items()
+    }
     assert_equal_gradients(several, alone)
     assert_equal_replicas(several)
     assert several[0].progress.env_steps == fragment.env_steps()

@@ -34,12 +34,12 @@ class Together:
 
 
 def run_together(shares, make_learner, fragments):
-    """Learners that have learned from their shares of each fragment."""
+    """Learners that have learned from their shares of each fragment; `told` is what they say of the last one."""
     made = [make_learner(learners=one) for one in Together(len(shares)).learners()]
 
     def learn(learner, first, share):
         for fragment in fragments:
-            learner.learn(to_batch(fragment[first : first + share]))
+            learner.told = learner.learn_part(to_batch(fragment[first : first + share]))
 
     at_once(learn, made, np.cumsum((0, *shares[:-1])).tolist(), shares)
     return made
