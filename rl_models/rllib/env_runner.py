@@ -7,7 +7,6 @@ over all runners, so their split over runners does not change them.
 from __future__ import annotations
 
 import faulthandler
-import logging
 import os
 import pickle
 import time
@@ -31,8 +30,6 @@ from rl_models.team_world import Array, TeamWorld
 from rl_models.training.algorithm import ENDED_EPISODES
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector, make_collector, make_groups
-
-logger = logging.getLogger(__name__)
 
 PLACEHOLDER_SPACE: gym.Space[Any] = gym.spaces.Discrete(1)
 """Placeholder spaces, which RLlib requires; team modules and fragments do not use them."""
@@ -164,23 +161,9 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         # with a slightly shorter limit, so their error message comes first.
         faulthandler.dump_traceback_later(1.08 * _timeout_seconds(), exit=True, file=2)  # standard error
         try:
-            return self._collect_or_restart()
+            return self.collector.collect()
         finally:
             faulthandler.cancel_dump_traceback_later()
-
-    def _collect_or_restart(self) -> Fragment:
-        try:
-            return self.collector.collect()
-        except Exception:
-            if not self.config.restart_failed_sub_environments:
-                raise
-            logger.exception("a world raised while it was stepped: its runner begins new episodes")
-            self.make_env()
-            self._make_collector()
-            self.collector.version = self.weights_number
-            self.collector.reset(int(self.config.seed or 0) + self.num_env_steps_sampled_lifetime + 1)
-            self.needs_reset = False
-            return self.collector.collect()
 
     def _log(self, fragment: Fragment, episodes: dict[str, Array]) -> None:
         """Log once a fragment: RLlib's metrics cost far more than a step."""

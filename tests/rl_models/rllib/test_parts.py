@@ -88,29 +88,6 @@ def test_a_runner_of_two_groups_returns_the_same_fragment_and_continues_from_its
     assert_equal_fragments(other.sample(num_timesteps=1)[0], parts.sample(num_timesteps=1)[0])
 
 
-def test_a_world_that_raises_begins_new_episodes_once():
-    one = plan()
-    runner = FragmentEnvRunner(config=config_of(one).fault_tolerance(restart_failed_sub_environments=True))
-    first = runner.sample(num_timesteps=1)[0]
-
-    def fails(actions, chance=None):
-        raise RuntimeError("the world is broken")
-
-    runner.worlds[0].step = fails
-    again = [runner.sample(num_timesteps=1)[0] for _ in range(2)]
-    assert [len(fragment) for fragment in again] == [6, 6]
-    assert again[0].is_first[:, 0].all()
-    assert not again[1].is_first[:, 0].all(), "the worlds began afresh once more"
-    assert not np.array_equal(again[0].obs["view"], first.obs["view"])
-
-
-def test_a_broken_world_is_an_error_unless_restarts_are_allowed():
-    runner = runner_of(plan())
-    runner.worlds[0].reset = None
-    with pytest.raises(TypeError):
-        runner.sample(num_timesteps=1)
-
-
 def fails(*arguments, **keywords):
     raise ValueError("the game is broken")
 
