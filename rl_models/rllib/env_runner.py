@@ -19,7 +19,6 @@ import gymnasium as gym
 import numpy as np
 import ray
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
-from ray.rllib.utils.metrics import EPISODE_LEN_MEAN, EPISODE_RETURN_MEAN
 
 from rl_models.batch import Fragment
 from rl_models.rllib.module import TeamModule
@@ -35,7 +34,7 @@ PLACEHOLDER_SPACE: gym.Space[Any] = gym.spaces.Discrete(1)
 """Placeholder spaces, which RLlib requires; team modules and fragments do not use them."""
 
 EPISODE = "episode"
-"""Metrics of finished episodes: `episode/NAME` is the sum over them, `episode/count` their number."""
+"""Metrics of finished episodes, a dictionary a fragment: NAME -> the sum over them, and `count`, their number."""
 
 SAMPLING = "sampling"
 """Metrics of sampling, summed over runners: `sampling/env_steps`, `sampling/seconds`, and of runners that are processes
@@ -170,13 +169,9 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         count = len(episodes["length"]) if episodes else 0
         self.count_samples(fragment.env_steps(), count)
         self.num_env_steps_sampled_lifetime += fragment.env_steps()
-        self.metrics.log_value((EPISODE, "count"), count, reduce="sum")
-        for name, values in episodes.items():
-            team = values.sum(-1) if values.ndim > 1 else values
-            self.metrics.log_value((EPISODE, name), float(team.sum()), reduce="sum")
-        if count:
-            self.metrics.log_value(EPISODE_RETURN_MEAN, float(episodes["return"].sum(-1).mean()), window=10)
-            self.metrics.log_value(EPISODE_LEN_MEAN, float(episodes["length"].mean()), window=10)
+        # RLlib's sum would leave out NaN, and count its episodes.
+        sums = {name: float(values.sum()) for name, values in episodes.items()}
+        self.metrics.log_value(EPISODE, sums | {"count": float(count)}, reduce="item_series")
 
     def get_metrics(self) -> Any:
         """Metrics that were logged since the last call."""
@@ -231,10 +226,11 @@ def _timeout_seconds() -> float:
 
 def episode_means(results: dict[str, Any]) -> dict[str, float]:
     """Means over episodes from the runners' logged sums, under `episode/NAME`, and how many; empty if none ended."""
-    sums = {name: float(np.asarray(value)) for name, value in results.get(EPISODE, {}).items()}
-    if not (count := sums.pop("count", 0.0)):
+    ended = [sums for sums in results.get(EPISODE, []) if sums["count"]]
+    totals = {name: sum(sums[name] for sums in ended) for name in (ended[0] if ended else ())}
+    if not (count := totals.pop("count", 0.0)):
         return {}
-    return {f"{EPISODE}/{name}": value / count for name, value in sums.items()} | {ENDED_EPISODES: count}
+    return {f"{EPISODE}/{name}": total / count for name, total in totals.items()} | {ENDED_EPISODES: count}
 
 
 def sampling_speed(results: dict[str, Any]) -> float | None:

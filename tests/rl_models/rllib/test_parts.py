@@ -6,7 +6,6 @@ import threading
 import numpy as np
 import pytest
 import torch
-import tree
 from ray.rllib.utils.minibatch_utils import ShardEpisodesIterator
 
 from rl_models.algorithms.impala import Impala
@@ -18,6 +17,7 @@ from rl_models.rllib import env_runner
 from rl_models.rllib.config import fragments_to_batch
 from rl_models.rllib.distribution import team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
+from rl_models.training.algorithm import ENDED_EPISODES
 from tests.rl_models.rllib.small import build_team, config_of, plan
 from tests.rl_models.training.small import CENTRAL, ROUNDING, assert_equal_fragments, collector
 
@@ -70,13 +70,14 @@ def test_a_runner_returns_one_fragment_of_its_own_worlds(kind):
 def test_a_runner_reports_sums_over_the_episodes_that_ended():
     runner = runner_of(plan())
     fragment = runner.sample(num_timesteps=1)[0]
-    metrics = runner.get_metrics()
-    metrics = tree.map_structure(lambda leaf: leaf.peek() if hasattr(leaf, "peek") else leaf, metrics)
+    (sums,) = runner.get_metrics()["episode"].peek()
+    means = episode_means({"episode": [sums, {"count": 0.0}]})
     ended = (fragment.steps["terminated"] | fragment.steps["truncated"]).sum()
-    means = episode_means(metrics)
-    assert metrics["episode"]["count"] == ended > 0
+    assert means[ENDED_EPISODES] == ended > 0
     assert means["episode/success"] == pytest.approx(fragment.steps["terminated"].sum() / ended)
     assert episode_means({}) == {}
+    without = sums | {"success": float("nan")}
+    assert np.isnan(episode_means({"episode": [sums, without]})["episode/success"]), "they are no failures"
 
 
 @pytest.mark.long
