@@ -25,14 +25,15 @@ _MIN_PROBABILITY = 1e-12
 """Smallest probability in a logarithm."""
 
 
-def number_gap(mask: Tensor, entities: Tensor, num_agents: int) -> Tensor:
-    """Regulariser EnDi(num): | |e_i| - |e_-i| / (N - 1) | (section 5.2), [...] float32.
+def number_gap(mask: Tensor, entities: Tensor, num_agents: int | Tensor) -> Tensor:
+    """Regulariser EnDi(num): | |e_i| - |e_-i| / (N - 1) | (section 5.2), [...] float32; for a lone agent |e_-i|.
 
     The mask [..., E] float32 is 1 for an agent's own entities, 0 for others' and for no entity; `entities` [..., E]
-    bool says where there is one.
+    bool says where there is one; N, a number or [...] int64, counts the agents in the game.
     """
     own = mask.sum(-1)
-    return (own - (entities.sum(-1) - own) / (num_agents - 1)).abs()
+    rest, others = entities.sum(-1) - own, num_agents - 1 + (num_agents == 1)
+    return (own * (num_agents > 1) - rest / others).abs()
 
 
 def distance_sum(mask: Tensor, entities: Tensor, offsets: Tensor) -> Tensor:
@@ -56,18 +57,19 @@ def distance_gap(mask: Tensor, entities: Tensor, offsets: Tensor) -> Tensor:
     return (own - others) ** 2
 
 
-def count_divergence(probability: Tensor, entities: Tensor, num_agents: int, deviation: float) -> Tensor:
+def count_divergence(probability: Tensor, entities: Tensor, num_agents: int | Tensor, deviation: float) -> Tensor:
     """D_KL(rho || p*) of the number of own entities from a normal distribution around |E| / N, [...] float32, in nats.
 
     Section 4.1 gives the divergence, the mean and a small variance, but not the distribution rho. Here rho is the
     distribution of the number of own entities, each drawn independently; p* is a normal density on 0 .. |E| with this
     standard deviation in entities, scaled to sum to 1. `probability` [..., E] float32 is that an entity is the agent's
-    own, 0 where `entities` [..., E] bool has none.
+    own, 0 where `entities` [..., E] bool has none; N is as of `number_gap`.
     """
     rho = count_distribution(probability, entities)
     total, count = entities.sum(-1, keepdim=True), torch.arange(rho.shape[-1], device=rho.device)
     is_possible = count <= total
-    heights = -0.5 * ((count - total / num_agents) / deviation) ** 2
+    mean = total / (num_agents if isinstance(num_agents, int) else num_agents[..., None])
+    heights = -0.5 * ((count - mean) / deviation) ** 2
     target = heights.masked_fill(~is_possible, -torch.inf).log_softmax(-1).masked_fill(~is_possible, 0)
     return (rho * (rho.clamp(min=_MIN_PROBABILITY).log() - target)).sum(-1)
 
@@ -168,12 +170,13 @@ class DivisionLoss:
         logged: Statistics = {f"division/{name}": value.mean() for name, value in divided.metrics(alive).items()}
         if self.regulariser == "none":
             return output.values.new_zeros(()), logged
-        loss = team_mean(self._losses(divided), alive)
+        loss = team_mean(self._losses(divided, alive), alive)
         return self.weight * loss, logged | {f"loss/{self.regulariser}": loss.detach()}
 
-    def _losses(self, divided: TeamDivision) -> Tensor:
+    def _losses(self, divided: TeamDivision, alive: Tensor | None) -> Tensor:
         """The regulariser of each agent at each step, [B, T, N]."""
-        mask, entities, agents = divided.mask, divided.entities, divided.mask.shape[2]
+        mask, entities = divided.mask, divided.entities
+        agents = mask.shape[2] if alive is None else alive.sum(-1, keepdim=True).clamp(min=1)
         forms: dict[str, Callable[[], Tensor]] = {
             "num": lambda: number_gap(mask, entities, agents),
             "dis": lambda: distance_sum(mask, entities, divided.offsets),

@@ -7,6 +7,7 @@ import torch
 
 from rl_models.losses.division import (
     AgentModellingLoss,
+    DivisionLoss,
     TeamDivision,
     count_distribution,
     count_divergence,
@@ -20,6 +21,7 @@ from rl_models.losses.division import (
     overlap,
     values_of_others,
 )
+from rl_models.networks import entity_divider
 from rl_models.networks.entity_divider import OTHERS
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
@@ -38,6 +40,7 @@ OFFSETS = torch.tensor(
     ]
 )
 """From oneself and from the nearest other."""
+PARTS = entity_divider.MASK, entity_divider.PROBABILITY, entity_divider.ENTITIES, entity_divider.OFFSETS
 
 
 def test_num_compares_ones_own_with_the_others_average():
@@ -85,6 +88,27 @@ def test_kl_counts_only_what_is_there_and_has_a_finite_gradient_at_certainty():
     assert kl[0].item() == pytest.approx(wanted, abs=1e-6)
     (gradient,) = torch.autograd.grad(kl.sum(), chance)
     assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["num", "kl"])
+def test_entities_are_divided_among_the_agents_that_are_there(name):
+    """Three agents, five entities: all are there, then two, then one, to which all entities fall."""
+    here = torch.tensor([[True, True, True], [True, False, True], [False, True, False]])[None]
+    chance = (0.2 + 0.1 * torch.arange(5.0)) * torch.tensor([0.5, 1.0, 1.5])[:, None]
+    parts = (chance > 0.4).float(), chance, torch.ones(3, 5).bool(), torch.zeros(3, 5, 2, 2)
+    extras = {key: part.expand(1, 3, *part.shape) for key, part in zip(PARTS, parts, strict=True)}
+    found = DivisionLoss(name)(
+        TeamOutput(None, torch.zeros(1, 3, 3), {}, extras),
+        {"reward": torch.zeros(1, 3, 3), "obs/alive": here},
+        Progress(),
+    )[0]
+    wanted = 0.0
+    for step, count in enumerate((3, 2, 1)):
+        for agent in here[0, step].nonzero().flatten():
+            own = parts[0][agent].sum()
+            gap = abs(own - (5 - own) / (count - 1)) if count > 1 else 5 - own
+            wanted += gap if name == "num" else count_divergence(chance[agent], parts[2][agent], count, 0.5)
+    assert float(found) == pytest.approx(float(wanted) / 3)
 
 
 def test_overlap_and_coverage_by_hand():
