@@ -19,7 +19,7 @@ from rl_models.runtime.device import longest
 
 _INITIAL_DEVIATION = 0.1
 """Standard deviation of the initial word vectors."""
-_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W\d_]+)?")
 
 
 class VocabularyError(InputError):

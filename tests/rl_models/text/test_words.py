@@ -8,6 +8,7 @@ from rl_models.text.words import Vocabulary, WordEncoder, split_words
 def test_words_are_lower_case_and_without_marks():
     found = split_words("The dog's \"Memo\", 2nd try; it's NOT.")
     assert found == ["the", "dog's", "memo", "2nd", "try", "it's", "not"]
+    assert split_words("Das läuft_über 2 Brücken, мост.") == ["das", "läuft", "über", "2", "brücken", "мост"]
 
 
 def test_a_vocabulary_does_not_depend_on_the_order_of_sentences():
