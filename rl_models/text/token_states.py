@@ -9,6 +9,7 @@ kept in memory. Nothing of it is trained or part of a checkpoint.
 from __future__ import annotations
 
 import functools
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -23,9 +24,13 @@ from rl_models.text.pretrained import PretrainedEncoder
 
 _MEMORY_BYTES = 2**29
 """Memory for the states of the last texts."""
+_TEXTS_KEPT = 2**15
+"""Number of the last texts whose ids a process keeps."""
 _TABLES, _SMALL_TABLE = 8, 1024
 """Number of cached tables of states, and largest size of one: names are looked up at every step."""
 _SENTENCE_END = "."
+_ONE_AT_A_TIME = threading.Lock()
+"""Networks of one process share encodings, and IMPALA learns in a thread of its own."""
 
 
 class ModelTokens:
@@ -36,14 +41,14 @@ class ModelTokens:
         self._tokenizer = shared_encoder(name).tokenizer
         self.vocabulary = len(self._tokenizer) + 1
         self._rows: dict[tuple[str, int], NDArray[np.int32]] = {}
-        self._texts: dict[bytes, str] = {}
 
     def tokens(self, text: str, length: int) -> NDArray[np.int32]:
         """Ids of a text's tokens with those at both ends, [length] int32, padded with 0; an empty text has none.
 
         Raises ValueError where the text has more tokens.
         """
-        if (text, length) not in self._rows:
+        row = self._rows.pop((text, length), None)
+        if row is None:
             ids = self._tokenizer(text)["input_ids"] if text.strip() else []
             if len(ids) > length:
                 raise ValueError(
@@ -52,13 +57,14 @@ class ModelTokens:
                 )
             row = np.zeros(length, np.int32)
             row[: len(ids)] = np.asarray(ids, np.int32) + 1
-            self._rows[text, length] = row
-            self._texts.setdefault(row.tobytes(), text)
-        return self._rows[text, length]
+        self._rows[text, length] = row  # the last used come last
+        if len(self._rows) > _TEXTS_KEPT:
+            del self._rows[next(iter(self._rows))]
+        return row
 
     def decode(self, tokens: NDArray[np.int32]) -> str:
-        """The text that had these tokens, [L] int32; an empty one for tokens never seen."""
-        return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
+        """The text that had these tokens, [L] int32; an empty one for tokens of none of the last texts."""
+        return next((text for (text, _), row in self._rows.items() if np.array_equal(row, tokens)), "")
 
 
 class _FrozenStates(nn.Module):
@@ -146,7 +152,10 @@ class _Encodings:
 
     def get(self, texts: Iterable[Text]) -> dict[Text, Tensor]:
         """The encodings of some texts."""
-        wanted = dict.fromkeys(texts)
+        with _ONE_AT_A_TIME:
+            return self._get(dict.fromkeys(texts))
+
+    def _get(self, wanted: dict[Text, None]) -> dict[Text, Tensor]:
         missing = [text for text in wanted if text not in self._known]
         if missing:
             for text, states in self._cache.get(missing, self._encode).items():

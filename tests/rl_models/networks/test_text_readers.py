@@ -1,12 +1,16 @@
 """Readers of texts of any game: masks, sentences, gradients, and that what is read depends on the query."""
 
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
 from rl_models.networks.network_config import TextReaderConfig
 from rl_models.networks.text_readers import TextReader, WordTable
+from rl_models.text import token_states
+from rl_models.text.encoding_cache import EncodingCache
 from rl_models.text.pretrained import PretrainedEncoder
 from rl_models.text.token_states import ModelTokens, TokenStates, WordStates
 from tests.rl_models.text.small import save_bert
@@ -88,6 +92,25 @@ def test_a_frozen_encoder_gives_states_and_learns_nothing(tmp_path):
     torch.testing.assert_close(found[0, :length], wanted)
     with pytest.raises(ValueError, match="max_words"):
         tokens.tokens("the dog " * 9, 9)
+
+
+def test_ids_of_the_last_texts_alone_are_kept(tmp_path, monkeypatch):
+    save_bert(tmp_path)
+    monkeypatch.setattr(token_states, "_TEXTS_KEPT", 2)
+    tokens = ModelTokens(str(tmp_path))
+    dog, jet, again, run = (tokens.tokens(text, 5) for text in ("the dog", "a jet", "the dog", "run"))
+    assert again.tolist() == dog.tolist()
+    assert [tokens.decode(row) for row in (dog, jet, run)] == ["the dog", "", "run"]
+
+
+def test_networks_in_two_threads_encode_a_text_once(tmp_path, monkeypatch):
+    save_bert(tmp_path)
+    asked, read = [], EncodingCache.get
+    monkeypatch.setattr(EncodingCache, "get", lambda *given: asked.append(1) or time.sleep(0.2) or read(*given))
+    networks = TokenStates(str(tmp_path)), TokenStates(str(tmp_path))
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(lambda network: network(torch.tensor([[3, 6, 7, 4]])), networks)
+    assert torch.equal(one, other) and len(asked) == 1
 
 
 WORDS = ("<pad>", "the", "dog", "is", "goal", ".", "moves", "zebra")
