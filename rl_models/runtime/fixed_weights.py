@@ -84,7 +84,7 @@ def _differ_in_kind(one: Tensor, other: Tensor) -> bool:
 
 
 class LRUCache(Generic[_Key, _Value]):
-    """Values by key, valid until the weights change; `computed` counts them."""
+    """The last used values by key, valid until the weights change; `computed` counts all."""
 
     def __init__(self, most: int) -> None:
         """Set the capacity."""
@@ -110,6 +110,8 @@ class LRUCache(Generic[_Key, _Value]):
         if new:
             self._values.update(zip(new, compute(new), strict=True))
             self.computed += len(new)
+        for key in keys:
+            self._values[key] = self._values.pop(key)  # the last used come last
         found = [self._values[key] for key in keys]
         if len(self._values) > self._most:
             for key in list(itertools.islice(self._values, len(self._values) - self._most)):

@@ -85,7 +85,7 @@ def test_weights_are_compared_once_in_a_scope_and_anew_in_the_next():
         assert watch.has_changed(weights())
 
 
-def test_values_are_computed_once_for_the_same_weights_and_the_oldest_are_forgotten():
+def test_values_are_computed_once_for_the_same_weights_and_those_not_used_for_longest_are_forgotten():
     asked = []
 
     def doubled(keys):
@@ -94,8 +94,8 @@ def test_values_are_computed_once_for_the_same_weights_and_the_oldest_are_forgot
 
     memory, weight = LRUCache(3), torch.zeros(2)
     assert memory.get([1, 2, 1], [weight], doubled) == [2, 4, 2]
-    assert memory.get([2, 3, 4, 5], [weight], doubled) == [4, 6, 8, 10]
-    assert memory.get([5, 1], [weight], doubled) == [10, 2]
+    assert memory.get([3, 4, 5, 2], [weight], doubled) == [6, 8, 10, 4]
+    assert memory.get([5, 1, 2], [weight], doubled) == [10, 2, 4]
     weight += 1
     assert memory.get([5], [weight], doubled) == [10]
     assert asked == [[1, 2], [3, 4, 5], [1], [5]]
