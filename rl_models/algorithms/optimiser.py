@@ -10,7 +10,6 @@ A checkpoint holds the optimiser's state as named tensors, so that it needs noth
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -63,7 +62,10 @@ def make_optimiser(
     Those of the critic have a learning rate of their own, if the settings name one.
     """
     trainable = [parameter for parameter in parameters if parameter.requires_grad]
-    groups = _groups(trainable, {id(one) for one in critic} if settings.critic_learning_rate else set())
+    apart = {id(one) for one in critic} if settings.critic_learning_rate else set()
+    own = [one for one in trainable if id(one) in apart]
+    others = [one for one in trainable if id(one) not in apart]
+    groups = [{"params": others}, *([{"params": own}] if own else [])]
     rate = settings.learning_rate.at(Progress())
     optimiser: torch.optim.Optimizer
     if settings.optimiser == "rmsprop":
@@ -81,13 +83,6 @@ def make_optimiser(
         )
     set_learning_rate(optimiser, settings, Progress())
     return optimiser
-
-
-def _groups(trainable: list[nn.Parameter], critic: set[int]) -> list[dict[str, Any]]:
-    """One parameter group, or two: that of all others, then the critic's."""
-    own = [parameter for parameter in trainable if id(parameter) in critic]
-    others = [parameter for parameter in trainable if id(parameter) not in critic]
-    return [{"params": others}, {"params": own}] if own else [{"params": others}]
 
 
 def set_learning_rate(optimiser: torch.optim.Optimizer, settings: OptimiserSettings, progress: Progress) -> float:

@@ -113,9 +113,6 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         self.module.policy.precision = self.config.learner_config_dict["optimiser"].precision
         if self.env is None:  # the trial's own process, when others sample
             return
-        self._make_collector()
-
-    def _make_collector(self) -> None:
         length = self.config.rollout_fragment_length
         needs_values = self.config.learner_config_dict["objective"].needs_values
         self.collector = make_collector(self.worlds, self.module.policy, length, needs_values)

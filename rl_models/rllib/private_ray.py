@@ -128,15 +128,11 @@ class PrivateImpalaLearner:
     def keep_batches_on_cpu(self) -> None:
         """Let the GPU loader threads pass batches on unchanged."""
         for thread in getattr(self, "_gpu_loader_threads", []):
-            thread._to_device_safe = _unchanged
+            thread._to_device_safe = lambda batch: batch
 
     def replace_updates_done(self, event: threading.Event) -> None:
         """Let RLlib set and wait for this event after updates."""
         self._agg_event = event
-
-
-def _unchanged(batch: Any) -> Any:
-    return batch
 
 
 class PrivateEnvRunner(PrivateDevice):

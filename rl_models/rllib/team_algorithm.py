@@ -4,8 +4,6 @@ import logging
 import warnings
 from typing import Any
 
-import torch
-
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import SAMPLING, episode_means, sampling_speed
@@ -59,7 +57,7 @@ class TeamAlgorithm:
 
     def progress(self) -> Progress:
         """Progress of training."""
-        progress: Progress = self.each_learner(_progress)[0]
+        progress: Progress = self.each_learner(lambda learner: learner.core.counted_progress())[0]
         return progress
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
@@ -75,10 +73,14 @@ class TeamAlgorithm:
         The tensors are weights, optimiser, each learner's replay if it has one, and each runner's worlds and recurrent
         state.
         """
-        (tensors, progress), *others = self.each_learner(_part_of_checkpoint)
+        (tensors, progress), *others = self.each_learner(
+            lambda learner: learner.training_state(with_weights=learner.core.learners.rank == 0)
+        )
         for replay, _ in others:
             tensors |= replay
-        runners = self.algorithm.env_runner_group.foreach_env_runner(_snapshot, local_env_runner=self._samples_here)
+        runners = self.algorithm.env_runner_group.foreach_env_runner(
+            lambda runner: (_place(runner), runner.snapshot()), local_env_runner=self._samples_here
+        )
         return tensors | {f"runner_{index}": snapshot for index, snapshot in runners if snapshot}, progress
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
@@ -124,19 +126,6 @@ class TeamAlgorithm:
         """Results of a function of each learner."""
         results = self.algorithm.learner_group.foreach_learner(function)
         return [getattr(result, "get", lambda result=result: result)() for result in results]
-
-
-def _progress(learner: Any) -> Progress:
-    return learner.core.counted_progress()  # type: ignore[no-any-return]
-
-
-def _part_of_checkpoint(learner: Any) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-    is_first = learner.core.learners.rank == 0
-    return learner.training_state(with_weights=is_first)  # type: ignore[no-any-return]
-
-
-def _snapshot(runner: Any) -> tuple[int, dict[str, Any]]:
-    return _place(runner), runner.snapshot()
 
 
 def _place(runner: Any) -> int:

@@ -77,7 +77,7 @@ class Evaluation(Collector):
                 continue
             done = np.flatnonzero(self._is_first)
             fresh = counted[done] < episodes_per_world
-            means = {name: total[done] / _like(length[done], total) for name, total in self._sums.items()}
+            means = {name: (total[done].T / length[done]).T for name, total in self._sums.items()}
             episode = self.pop_episodes() | means
             rows.append({name: value[fresh] for name, value in episode.items()})
             counted[done] += 1
@@ -115,7 +115,3 @@ class Evaluation(Collector):
 
     def _keep_final_observations(self, step: int, truncated: Array, info: dict[str, Any]) -> None:
         """Values are not needed here."""
-
-
-def _like(length: Array, total: Array) -> Array:
-    return length.reshape(-1, *[1] * (total.ndim - 1))

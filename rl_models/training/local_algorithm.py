@@ -12,7 +12,7 @@ from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
-from rl_models.team_world import Array, TeamWorld
+from rl_models.team_world import TeamWorld
 from rl_models.training.algorithm import RESTARTED, SKIPPED_UPDATES, Tensors
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector
@@ -56,7 +56,7 @@ class LocalAlgorithm:
             statistics = self.learner.update([self._collector.collect()])
             self._collector.version = self.learner.progress.updates
         episodes = self._collector.pop_episodes()
-        means = {f"episode/{name}": float(_sum_over_agents(values).mean()) for name, values in episodes.items()}
+        means = {f"episode/{name}": float(values.sum() / len(values)) for name, values in episodes.items()}
         if self._restarted:
             means[RESTARTED], self._restarted = float(self._restarted), 0
         return means | {name: float(value) for name, value in statistics.items()}
@@ -116,8 +116,3 @@ class LocalAlgorithm:
         """Close the worlds."""
         for world in self._collector.worlds:
             world.close()
-
-
-def _sum_over_agents(values: Array) -> Array:
-    """A metric of each agent becomes the team's sum."""
-    return values.sum(-1) if values.ndim == 2 else values
