@@ -176,18 +176,6 @@ def test_extra_losses_are_added_with_their_scheduled_weight_and_only_logged_at_w
     torch.testing.assert_close(one.policy.policy_head.policies.weight.grad, without[2])
 
 
-def test_an_old_fragment_is_weighted_by_clipped_ratios_in_vtrace():
-    policy, _, _ = leaf_policy()
-    old, _, _ = leaf_policy(moved=0.3)
-    batch = one_step_batch(old)
-    objective = Impala(value_coef=0.0)
-    loss, statistics = objective.loss(longer(policy), batch, Progress())
-    log_prob = policy.log_prob(batch["actions"])
-    rho = (log_prob - batch["log_prob"]).exp().clamp(max=1.0)
-    torch.testing.assert_close(loss, -(log_prob * rho * batch["reward"].sum(-1)).mean())
-    assert statistics["policy/ratio_error"] > 0.1
-
-
 def test_entropy_counts_agents_that_choose_alone():
     policy, _, _ = leaf_policy()
     batch = one_step_batch(policy)

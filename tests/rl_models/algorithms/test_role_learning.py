@@ -9,7 +9,6 @@ import torch
 from rl_envs import make
 from rl_models.batch import forward, to_batch
 from rl_models.networks.role_q_network import MEAN
-from rl_models.networks.subtask_q_network import LOGITS
 from rl_models.schedule import Schedule
 from tests.rl_models.algorithms.role_worlds import METHODS, SMALL, Corridor, Kinds, greedy_return, train
 from tests.rl_models.training.small import begun
@@ -36,30 +35,20 @@ def test_each_method_finds_the_end_of_a_short_corridor(method, config):
 
 
 @torch.enable_grad()
-def kinds_seen(policy, name):
-    """Extras of greedy steps of 64 games, [K, F], and the kinds of their agents, [K]."""
+def roles_of_kinds(policy):
+    """Mean roles in greedy steps of 64 games, [K, F], and the kinds of their agents, [K]."""
     one = begun(Kinds(64), policy, 6, needs_values=False, seed=7)
     batch = to_batch(one.collect())
     batch = {key: value for key, value in batch.items() if key != "obs/noise"}
-    seen = forward(policy, batch).extras[name][:, :-1].detach().flatten(0, 2)
+    seen = forward(policy, batch).extras[MEAN][:, :-1].detach().flatten(0, 2)
     return seen, batch["obs/seen"][:, :-1, :, :2].argmax(-1).flatten()
 
 
 @pytest.mark.slow
 def test_roles_of_two_kinds_lie_apart():
     policy, _ = train(Kinds(8), "roma", 6, 24_000, gradient_steps=2)
-    roles, kinds = kinds_seen(policy, MEAN)
+    roles, kinds = roles_of_kinds(policy)
     means = [roles[kinds == kind].mean(0) for kind in (0, 1)]
     spread = np.mean([float(roles[kinds == kind].std(0).norm()) for kind in (0, 1)])
     assert float((means[0] - means[1]).norm()) > 0.5 * spread  # measured: 1.04
     assert greedy_return(Kinds(32), policy) > 1.5
-
-
-@pytest.mark.slow
-def test_sub_tasks_are_no_hindrance_in_the_game_of_kinds():
-    """Seed 0 is paid 3 of 6 and takes one sub-task for both kinds: nothing in LDSA forces choices apart."""
-    policy, statistics = train(Kinds(8), "ldsa", 6, 24_000, gradient_steps=2)
-    logits, _ = kinds_seen(policy, LOGITS)
-    assert bool(logits.isfinite().all()) and logits.shape[-1] == 4
-    assert greedy_return(Kinds(32), policy) > 1.5  # uniform play is paid 6 / 256
-    assert -1e-6 <= float(statistics["subtask/usage_entropy"]) <= np.log(4) + 1e-6

@@ -236,24 +236,6 @@ def test_rllib_steps_in_parts_and_stops_as_the_ray_free_loop_does(algorithm, lim
     assert told.get("learner/stopped", 0.0) == (1.0 if limit else 0.0)
 
 
-def rates_of(trained):
-    """What the optimiser itself holds."""
-    return trained.each_learner(lambda learner: [group["lr"] for group in learner.get_optimizer().param_groups])[0]
-
-
-def test_a_checkpoint_of_another_learning_rate_does_not_bring_it_along(algorithm):
-    """Population based training hands a loser the winner's checkpoint and a rate of its own."""
-    source, target = (
-        algorithm(Ppo, optimiser=OptimiserSettings(learning_rate=Schedule.constant(rate))) for rate in (1e-3, 3e-5)
-    )
-    source.train()
-    assert rates_of(source) == [pytest.approx(1e-3)]
-    target.restore(*source.checkpoint())
-    row = target.train()
-    assert row["schedule/learning_rate"] == pytest.approx(3e-5)
-    assert rates_of(target) == [pytest.approx(3e-5)]
-
-
 class Breaks:
     """An extra loss that fails from the second update on."""
 

@@ -89,15 +89,27 @@ def test_a_runner_of_two_groups_returns_the_same_fragment_and_continues_from_its
     assert_equal_fragments(other.sample(num_timesteps=1)[0], parts.sample(num_timesteps=1)[0])
 
 
-def fails(*arguments, **keywords):
-    raise ValueError("the game is broken")
+def failing(runner, is_final=False):
+    """The runner, whose game is broken from now on."""
 
+    def fails(*arguments, **keywords):
+        error = ValueError("the game is broken")
+        error.is_final = is_final
+        raise error
 
-def test_an_error_before_a_restarted_runners_first_fragment_ends_the_trial(monkeypatch):
-    monkeypatch.setattr(env_runner, "was_restarted", lambda: True)
-    runner = runner_of(plan(), worker_index=1)
     runner.worlds[0].step = fails
-    handed_over = runner.sample(num_timesteps=1)
+    return runner
+
+
+@pytest.mark.parametrize(
+    ("was_restarted", "fragments", "is_final"), [(True, 0, False), (False, 1, True)], ids=["restarted", "final error"]
+)
+def test_an_error_that_a_restart_does_not_cure_ends_the_trial(monkeypatch, was_restarted, fragments, is_final):
+    monkeypatch.setattr(env_runner, "was_restarted", lambda: was_restarted)
+    runner = runner_of(plan(), worker_index=1)
+    for _ in range(fragments):
+        runner.sample(num_timesteps=1)
+    handed_over = failing(runner, is_final).sample(num_timesteps=1)
     with pytest.raises(ValueError, match="the game is broken") as caught:
         fragments_to_batch(None, None)(episodes=handed_over)
     assert "in fails" in "".join(caught.value.__notes__), "it must say where"
@@ -133,23 +145,8 @@ def test_a_runner_that_is_new_or_has_played_dies_of_what_it_raises_and_is_restar
     runner = runner_of(plan(), worker_index=1)
     for _ in range(fragments):
         runner.sample(num_timesteps=1)
-    runner.worlds[0].step = fails
     with pytest.raises(ValueError, match="the game is broken"):
-        runner.sample(num_timesteps=1)
-
-
-def breaks_its_word(*_):
-    error = ValueError("the reward is NaN")
-    error.is_final = True
-    raise error
-
-
-def test_a_runner_passes_a_final_error_on_at_once():
-    runner = runner_of(plan(), worker_index=1)
-    runner.sample(num_timesteps=1)
-    runner.worlds[0].step = breaks_its_word
-    with pytest.raises(ValueError, match="the reward is NaN"):
-        fragments_to_batch(None, None)(episodes=runner.sample(num_timesteps=1))
+        failing(runner).sample(num_timesteps=1)
 
 
 # -------------------------------------------------------------------------------------- distribution

@@ -1,15 +1,14 @@
-"""RLlib trains on worlds of tensors in its own process, from the fragments where they lie."""
+"""RLlib's runner and learner train on worlds of tensors, from the fragments where they lie."""
 
-import pytest
 import torch
 
 from rl_envs import make
-from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from rl_models.networks.network_config import GridCnnConfig
+from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
 from rl_models.teams.grid_cnn_team import grid_cnn_team
-from tests.rl_models.rllib.small import Plan
+from tests.rl_models.rllib.small import Plan, config_of
 
 
 def build_team():
@@ -22,12 +21,12 @@ def kitchens(arrays):
     )
 
 
-@pytest.mark.parametrize("kind", [Ppo, Impala])
-def test_rllib_trains_on_worlds_of_tensors_as_on_arrays(start, kind):
+def test_they_learn_from_tensors_as_from_arrays():
     weights = []
     for arrays in ("numpy", "torch"):
-        workers = Workers(runners=0, worlds_per_runner=4, fragment_length=10)
-        algorithm = start(Plan(kind(), workers, kitchens(arrays), build_team))
-        assert algorithm.train()["episode/length"] == 6
-        weights.append(algorithm.policy().state_dict())
+        config = config_of(Plan(Ppo(), Workers(worlds_per_runner=4, fragment_length=10), kitchens(arrays), build_team))
+        learner = config.build_learner(env=None, spaces=None)
+        learner.build()
+        learner.update(episodes=FragmentEnvRunner(config=config).sample(num_timesteps=1))
+        weights.append(learner.training_state()[0]["weights"])
     torch.testing.assert_close(*weights, atol=1e-5, rtol=1e-7)

@@ -144,21 +144,6 @@ def test_sama_reads_once_a_fragment_while_acting_and_every_time_with_gradients()
     assert len(calls) == before + 1
 
 
-@pytest.mark.parametrize("change", CHANGES[:1])  # all are noticed alike, see above
-def test_outside_of_a_collector_the_weights_are_looked_at_every_time(change):
-    policy = TRIAL.build_policy()
-    world = TRIAL.make_world(num_worlds=2, first_world=0)
-    obs = {key: torch.from_numpy(value)[:, None] for key, value in world.reset(0).items()}
-    inputs = obs, {}, torch.ones(2, 1, dtype=torch.bool)
-    with torch.inference_mode():
-        before = policy(*inputs).values
-    change(policy)
-    with torch.inference_mode():
-        after = policy(*inputs).values
-        assert not torch.equal(after, before)
-        torch.testing.assert_close(after, never_acted(policy)(*inputs).values, rtol=0, atol=0)
-
-
 def test_a_runner_acts_with_the_weights_that_rllib_sends():
     runner, learner = FragmentEnvRunner(config=config_of(TRIAL)), config_of(TRIAL).build_learner(env=None, spaces=None)
     learner.build()
@@ -172,8 +157,7 @@ def test_a_runner_acts_with_the_weights_that_rllib_sends():
     assert_equal_fragments(runner.sample(num_timesteps=1)[0], wanted.collect())
 
 
-@pytest.mark.parametrize("change", CHANGES[:1])
-def test_a_loaded_policy_reads_texts_with_the_weights_that_it_has_now(change):
+def test_a_loaded_policy_reads_texts_with_the_weights_that_it_has_now():
     experiment = find_experiment("rtfm_txt2pi")
     config = experiment.presets["smoke"]
     method = experiment.methods(config)[0]
@@ -189,7 +173,7 @@ def test_a_loaded_policy_reads_texts_with_the_weights_that_it_has_now(change):
     one.reset(0, world.texts)
     other.reset(0, world.texts)
     before = values(one)
-    change(one.policy)
+    CHANGES[0](one.policy)  # all are noticed alike, see above
     other.policy.load_state_dict(one.policy.state_dict())
     after = values(one)
     assert not torch.equal(after, before)

@@ -30,8 +30,3 @@ def test_tensors_of_some_megabytes_take_the_pages_of_those_before():
     """80 tensors of 4 MB have 80,000 pages, and each was asked for anew before."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 8_000
-
-
-def test_other_c_libraries_are_left_as_they_are(monkeypatch):
-    monkeypatch.setattr(host_memory.sys, "platform", "darwin")
-    assert not host_memory.keep_freed_memory()

@@ -136,22 +136,14 @@ def test_a_folder_without_a_model_says_what_it_needs(tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_pickled_weights_are_not_opened(bert, tmp_path):
-    folder = tmp_path / "pickled"
-    shutil.copytree(bert, folder)
-    torch.save(BertModel.from_pretrained(bert).state_dict(), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(PretrainedError, match=r"model\.safetensors"):
-        PretrainedEncoder(str(folder)).encode(["a dog"])
-
-
-def test_damaged_weights_are_one_sentence(bert, tmp_path):
+def test_damaged_weights_are_one_sentence_and_pickled_ones_are_not_opened(bert, tmp_path):
     folder = tmp_path / "damaged"
     shutil.copytree(bert, folder)
     weights = folder / "model.safetensors"
     whole = weights.read_bytes()
-    for damaged in (b"", whole[: len(whole) // 2], b"\x80\x04cposix\nsystem\n"):
-        weights.write_bytes(damaged)
+    torch.save(BertModel.from_pretrained(bert).state_dict(), folder / "pytorch_model.bin")
+    for damaged in (b"", whole[: len(whole) // 2], b"\x80\x04cposix\nsystem\n", None):
+        weights.unlink() if damaged is None else weights.write_bytes(damaged)
         with pytest.raises(PretrainedError, match=r"model\.safetensors") as caught:
             PretrainedEncoder(str(folder)).encode(["a dog"])
         assert "\n" not in str(caught.value)

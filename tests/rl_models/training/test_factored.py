@@ -1,11 +1,8 @@
 """Factored actions from rollout to loss: a world that is told where to go and what to say at once."""
 
-import numpy as np
-import pytest
 import torch
 
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import Fragment
 from rl_models.distributions.factored_mixture import ActionParts
@@ -13,7 +10,6 @@ from rl_models.heads.factored_heads import FactoredHead
 from rl_models.heads.mixture_heads import ValueHead
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import ConstantNetwork
-from rl_models.training.loop import Learner
 from tests.rl_models.training.small import begun, ratio_error
 from tests.toy_worlds import Errands
 
@@ -32,17 +28,3 @@ def test_acting_equals_training_with_factored_actions_macros_texts_and_deaths():
     assert (fragment.steps["terminated"] | fragment.steps["truncated"]).any()
     for objective in (Ppo(), Ppo(joint_ratio=False), Impala(), Impala(joint_ratio=False)):
         assert ratio_error(objective, collector.policy, fragment) < 1e-5
-
-
-@pytest.mark.long
-def test_a_team_learns_where_to_go():
-    collector = begun(Errands(32, num_agents=2, gusts=0.0), factored_team(), 8, seed=0)
-    untrained = np.mean([collector.collect().steps["reward"].mean() for _ in range(10)][5:])
-    objective = Ppo(gamma=0.95, num_minibatches=2, value_coef=0.125)
-    learner = Learner(collector.policy, objective, OptimiserSettings())
-    rewards = []
-    for _ in range(20):
-        fragment = collector.collect()
-        rewards.append(fragment.steps["reward"].mean())
-        learner.update([fragment])
-    assert np.mean(rewards[-5:]) > untrained + 0.05

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from rl_models.teams.constant_team import constant_team
 from rl_models.training import collector as collector_module
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector, make_collector, make_groups
 from tests.emulated_device import DEVICE, emulated_device
-from tests.rl_models.training.small import LENGTH, ROUNDING, Walks, assert_equal_fragments, rooms, team
+from tests.rl_models.training.small import LENGTH, ROUNDING, assert_equal_fragments, rooms, team
 
 
 def grouped(groups, policy=None):
@@ -29,18 +28,6 @@ def test_groups_play_what_all_worlds_play_at_once():
         assert one.keys() == other.keys()
         for name, values in one.items():
             np.testing.assert_allclose(np.sort(other[name], 0), np.sort(values, 0), err_msg=name)
-
-
-def test_groups_of_worlds_with_composed_texts_keep_their_texts():
-    walks = [Walks(2, first_world=first, num_agents=2) for first in (0, 2)]
-    parts = GroupedCollector(walks, constant_team(1, 2, 3), 8)
-    whole = Collector(Walks(4, num_agents=2), constant_team(1, 2, 3), 8)
-    for one in (whole, parts):
-        one.reset(0)
-        one.collect()
-    joined, alone = parts.collect(), whole.collect()
-    said = [each.texts["sentences"][each.obs["sentences"]] for each in (joined, alone)]
-    np.testing.assert_array_equal(*said)
 
 
 def test_the_worlds_of_one_group_are_stepped_while_the_actions_of_the_other_are_on_their_way(monkeypatch):

@@ -92,11 +92,17 @@ def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
     assert (learner.counted_progress().updates, learner.counted_progress().skipped_updates) == (3, 1)
 
 
-def test_an_optimiser_without_a_step_is_saved_too():
-    one, other = collector(), collector()
-    learner = learner_of(one, Impala())
-    assert optimiser_tensors(learner.optimiser) == {}
-    load_optimiser(learner_of(other, Impala()).optimiser, {})
+def test_a_checkpoint_of_another_learning_rate_does_not_bring_it_along():
+    """Population based training hands a loser the winner's checkpoint and a rate of its own."""
+    source, target = (
+        learner_of(collector(), Impala(), OptimiserSettings(learning_rate=Schedule.constant(rate)))
+        for rate in (1e-3, 3e-5)
+    )
+    fragment = collector().collect()
+    source.update([fragment])
+    load_optimiser(target.optimiser, optimiser_tensors(source.optimiser))
+    assert target.update([fragment])["schedule/learning_rate"] == pytest.approx(3e-5)
+    assert [group["lr"] for group in target.optimiser.param_groups] == [pytest.approx(3e-5)]
 
 
 # ------------------------------------------------------------------------------------------ evaluation

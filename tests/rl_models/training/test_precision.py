@@ -7,8 +7,8 @@ from rl_models.algorithms.objective import RATIO_ERROR
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
-from rl_models.rllib.workers import TrainingPlan, Workers
 from rl_models.training.loop import FIRST_RATIO_ERROR, Learner
+from tests.rl_models.rllib.small import plan
 from tests.rl_models.training.small import begun, rooms, team
 
 
@@ -46,12 +46,4 @@ def test_in_bfloat16_weights_gradients_and_outputs_are_float32_and_the_network_r
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_runners_and_learners_of_a_plan_have_one_precision(precision):
-    plan = TrainingPlan(
-        make_world=rooms,
-        build_policy=lambda: team(3),
-        objective=Ppo(),
-        optimiser=OptimiserSettings(precision=precision),
-        workers=Workers(),
-        seed=0,
-    )
-    assert plan.new_policy().precision == precision
+    assert plan(optimiser=OptimiserSettings(precision=precision)).new_policy().precision == precision
