@@ -1,6 +1,7 @@
 """RLlib's algorithm of one trial, with the interface of `training/algorithm.py`."""
 
 import logging
+import math
 import warnings
 from typing import Any
 
@@ -41,19 +42,20 @@ class TeamAlgorithm:
         learners = results.get("learners", {})
         parts = learners.get("default_policy", {}).get(STATISTICS, [])
         row |= {name: float(value) for name, value in joined_statistics(parts).items()}
-        for name, seconds in results.get("timers", {}).items():
-            if name in ("env_runner_sampling_timer", "learner_update_timer"):
-                row[f"speed/{name.removesuffix('_timer')}_seconds"] = float(seconds)
         others = (results.get("env_runners", {}).get(SAMPLING, {}).get(CPU_SECONDS), learners.get(CPU_SECONDS))
-        if spent := [float(seconds) for seconds in others if seconds is not None]:
+        if spent := [float(seconds) for seconds in others if _was_logged(seconds)]:
             row[OTHERS_CPU_SECONDS] = sum(spent)
-        metrics = {f"learner/{name}": learners.get(name) for name in (POLICY_LAG, QUEUE_LENGTH)}
+        timers = results.get("timers", {})
+        metrics = {
+            f"speed/{name}_seconds": timers.get(f"{name}_timer") for name in ("env_runner_sampling", "learner_update")
+        }
+        metrics |= {f"learner/{name}": learners.get(name) for name in (POLICY_LAG, QUEUE_LENGTH)}
         metrics["speed/learner_busy_share"] = learners.get(BUSY_SHARE)
         metrics["learner/healthy_runners"] = results.get("fault_tolerance", {}).get("num_healthy_workers")
         metrics["speed/env_steps_per_second_of_a_runner"] = sampling_speed(results.get("env_runners", {}))
         if self._restarted:
             row[RESTARTED], self._restarted = float(self._restarted), 0
-        return row | {name: float(value) for name, value in metrics.items() if value is not None}
+        return row | {name: float(value) for name, value in metrics.items() if _was_logged(value)}
 
     def progress(self) -> Progress:
         """Progress of training."""
@@ -126,6 +128,11 @@ class TeamAlgorithm:
         """Results of a function of each learner."""
         results = self.algorithm.learner_group.foreach_learner(function)
         return [getattr(result, "get", lambda result=result: result)() for result in results]
+
+
+def _was_logged(value: Any) -> bool:
+    """Whether a metric was logged since the last call: else RLlib gives NaN, which a sum would keep."""
+    return value is not None and not math.isnan(value)
 
 
 def _place(runner: Any) -> int:

@@ -2,10 +2,12 @@
 
 import pickle
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from ray.rllib.utils.metrics.metrics_logger import MetricsLogger
 from ray.rllib.utils.minibatch_utils import ShardEpisodesIterator
 
 from rl_models.algorithms.impala import Impala
@@ -17,7 +19,8 @@ from rl_models.rllib import env_runner
 from rl_models.rllib.config import fragments_to_batch
 from rl_models.rllib.distribution import team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
-from rl_models.training.algorithm import ENDED_EPISODES
+from rl_models.rllib.team_algorithm import TeamAlgorithm
+from rl_models.training.algorithm import ENDED_EPISODES, OTHERS_CPU_SECONDS
 from tests.rl_models.rllib.small import build_team, config_of, plan
 from tests.rl_models.training.small import CENTRAL, ROUNDING, assert_equal_fragments, collector
 
@@ -78,6 +81,27 @@ def test_a_runner_reports_sums_over_the_episodes_that_ended():
     assert episode_means({}) == {}
     without = sums | {"success": float("nan")}
     assert np.isnan(episode_means({"episode": [sums, without]})["episode/success"]), "they are no failures"
+
+
+def test_a_call_without_news_of_runners_or_learners_logs_nothing_of_them():
+    """IMPALA's may only queue a batch. RLlib then gives NaN, which in a sum of CPU-seconds would stay for ever."""
+    root, leaf = MetricsLogger(root=True), MetricsLogger(root=False)
+    leaf.log_value("cpu_seconds", 2.0, reduce="sum")
+    for name in ("policy_lag_updates", "busy_share"):
+        leaf.log_value(name, 0.5, window=1)
+    for name in ("env_steps", "seconds", "cpu_seconds"):
+        leaf.log_value(("sampling", name), 4.0, reduce="sum")
+    found = leaf.reduce()
+    root.aggregate([found], key="learners"), root.aggregate([found], key="env_runners")
+    algorithm = object.__new__(TeamAlgorithm)
+    algorithm.algorithm, algorithm._restarted = SimpleNamespace(train=lambda: root.reduce(compile=True)), 0
+    assert algorithm.train() == {
+        OTHERS_CPU_SECONDS: 6.0,
+        "learner/policy_lag_updates": 0.5,
+        "speed/learner_busy_share": 0.5,
+        "speed/env_steps_per_second_of_a_runner": 1.0,
+    }
+    assert algorithm.train() == {}
 
 
 @pytest.mark.long
