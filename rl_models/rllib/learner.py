@@ -39,8 +39,7 @@ from rl_models.training import loop
 from rl_models.training.algorithm import SKIPPED_UPDATES
 
 STATISTICS = "statistics"
-"""Key of learners' results that holds statistics and `Share` of each learner's last minibatch, apart from RLlib's own.
-"""
+"""Key of learners' results: statistics and `Share` of each learner's last minibatch, apart from RLlib's own."""
 POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queue_length"
 """Number of updates since the weights that acted; share of time spent in updates; number of waiting batches."""
 CPU_SECONDS = "cpu_seconds"

@@ -306,6 +306,8 @@ def _weight(name: str, statistics: Statistics, share: Share) -> Tensor | float:
         return statistics.get(KL_ENTRIES, share.decisions)
     if name in _MEANS_OF_DECISIONS:
         return share.decisions
+    if name.startswith("learner/"):
+        return 1.0  # all learners have the same
     return share.values if name == "loss/value" else share.steps
 
 

@@ -13,6 +13,7 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
+from rl_models.batch import Share
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.loop import Learner, joined_statistics
 from tests.rl_models.algorithms import small_qmix
@@ -121,6 +122,11 @@ def test_schedules_in_episodes_read_the_episodes_of_all(shares):
 def test_a_learner_that_has_nothing_for_a_minibatch_or_an_update_takes_part_in_it(make_one, objective, shares):
     one = make_one(7)
     learned_as_one(shares, learners_of(one, objective), [one.collect() for _ in range(2)])
+
+
+def test_what_all_learners_say_alike_is_logged_also_if_those_heard_of_held_nothing():
+    nothing = {"learner/gradient_norm": 2.0}, Share(0.0, 0.0, 0.0)
+    assert joined_statistics([nothing, nothing]) == {"learner/gradient_norm": 2.0}
 
 
 def test_no_optimiser_step_is_made_without_steps():
