@@ -29,25 +29,11 @@ def measure_dependence(
         return {"tvd": _exact_tvd(policy.as_marginals(), decides)}
     if not isinstance(policy, ProductMixture):
         return {}
-    has_numbers = isinstance(policy, FactoredMixture) and policy.gaussian is not None
-    name, estimate = ("mutual_information", mutual_information) if has_numbers else ("tvd_estimate", tvd_of_samples)
-    return {name: estimate(*_log_probabilities(policy, generator, decides)).mean(1, keepdim=True)}
-
-
-def tvd_of_samples(log_joint: Tensor, log_product: Tensor) -> Tensor:
-    """A value for each sample of Pi whose mean is the total variation distance: max(0, 1 - prod_i pi_i / Pi).
-
-    From log Pi [...] and the log of the product of the marginals' probabilities [...] to [...] float32.
-    """
-    return (1 - (log_product - log_joint).exp()).clamp(min=0.0)
-
-
-def mutual_information(log_joint: Tensor, log_product: Tensor) -> Tensor:
-    """A value for each sample of Pi whose mean is KL(Pi || product of its marginals), in nats.
-
-    From log Pi [...] and the log of the product of the marginals' probabilities [...] to [...] float32.
-    """
-    return log_joint - log_product
+    log_joint, log_product = _log_probabilities(policy, generator, decides)
+    if isinstance(policy, FactoredMixture) and policy.gaussian is not None:
+        return {"mutual_information": (log_joint - log_product).mean(1, keepdim=True)}
+    # Of samples of Pi the mean of max(0, 1 - prod_i pi_i / Pi) is the total variation distance.
+    return {"tvd_estimate": (1 - (log_product - log_joint).exp()).clamp(min=0.0).mean(1, keepdim=True)}
 
 
 def _exact_tvd(policy: WholeJointPolicy, decides: Tensor | None) -> Tensor:

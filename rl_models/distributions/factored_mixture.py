@@ -76,11 +76,8 @@ class FactoredMixture(ProductMixture):
     @property
     def num_uniforms(self) -> int:
         """U: one shared draw of the component, then for each agent one draw of each of its parts."""
-        return 1 + self.num_agents * self._draws_of_an_agent
-
-    @property
-    def _draws_of_an_agent(self) -> int:
-        return len(self.log_choices) + (0 if self.gaussian is None else self.gaussian.mean.shape[-1])
+        numbers = 0 if self.gaussian is None else self.gaussian.mean.shape[-1]
+        return 1 + self.num_agents * (len(self.log_choices) + numbers)
 
     def first_steps(self, steps: int) -> FactoredMixture:
         """The policy at the first `steps` steps of its batch shape [B, T]."""

@@ -71,7 +71,8 @@ class ProductMixture(ABC):
         chosen = self._chosen(actions)
         if self._is_product:
             return chosen.squeeze(-1) + self.log_weights
-        of_component = chosen.gather(-1, _as_last(component, self.num_agents)).squeeze(-1)
+        index = component[..., None, None].expand(*chosen.shape[:-1], 1)
+        of_component = chosen.gather(-1, index).squeeze(-1)
         return of_component + self.log_weights.gather(-1, component[..., None])
 
     def marginal_log_prob(self, actions: Any) -> Tensor:
@@ -236,7 +237,3 @@ def as_mixture(policy: JointPolicy) -> MixtureOfMarginals:
     if not isinstance(policy, MixtureOfMarginals):
         raise TypeError(f"a mixture of marginals is needed here, and this policy is a {type(policy).__name__}")
     return policy
-
-
-def _as_last(component: Tensor, num_agents: int) -> Tensor:
-    return component[..., None, None].expand(*component.shape, num_agents, 1)

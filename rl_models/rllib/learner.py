@@ -74,13 +74,16 @@ class TeamLearner(PrivateLearner, TorchLearner):
 
     def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
         """Build the core from `learner_config_dict` and register its optimiser, whose rate its schedule sets."""
-        chosen = self.config.learner_config_dict
+        chosen, learners = self.config.learner_config_dict, ALONE
+        if self.distributed:
+            group = torch.distributed
+            learners = Learners(group.get_rank(), group.get_world_size(), _sum_over_processes)
         self.core = loop.Learner(
             self._policy,
             chosen["objective"],
             chosen["optimiser"],
             seed=int(self.config.seed or 0),
-            learners=_all_learners() if self.distributed else ALONE,
+            learners=learners,
         )
         rate = self.core.settings.learning_rate.at(self.progress)
         self.register_optimizer(
@@ -224,11 +227,6 @@ def _update_or_record_failure(self: TeamImpalaLearner, **arguments: Any) -> None
 def numbers_of(values: dict[str, Any]) -> dict[str, float]:
     """Numbers and scalars of any device as numbers, in one copy."""
     return {name: float(value) for name, value in to_host({k: torch.as_tensor(v) for k, v in values.items()}).items()}
-
-
-def _all_learners() -> Learners:
-    """This process and the others of RLlib's process group."""
-    return Learners(torch.distributed.get_rank(), torch.distributed.get_world_size(), _sum_over_processes)
 
 
 def _sum_over_processes(x: torch.Tensor) -> torch.Tensor:
