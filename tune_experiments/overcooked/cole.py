@@ -20,7 +20,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm, Tensors
 from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
-from tune_experiments.overcooked.cole_solver import is_accepted, partner_weights, shapley_values, unpopularity
+from tune_experiments.overcooked.cole_solver import is_accepted, partner_weights
 from tune_experiments.overcooked.config import ColeSettings
 
 STATE, HISTORY = "cole", "history"
@@ -39,16 +39,12 @@ class Generation:
         env_steps: number of env steps of training so far.
         members: names; a member's name is the number of env steps after which it joined.
         payoffs: [n + 1, n + 1], rows chef 0, columns chef 1.
-        shapley: [n + 1] graphic Shapley values.
-        unpopularity: [n + 1].
         accepted: whether the learner joined.
     """
 
     env_steps: int
     members: list[int]
     payoffs: list[list[float]]
-    shapley: list[float]
-    unpopularity: list[float]
     accepted: bool
 
 
@@ -112,7 +108,7 @@ class Cole:
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue where `checkpoint` was taken."""
         own = tensors[STATE]
-        self.generations = read_generations(tensors)
+        self.generations = [Generation(**found) for found in json.loads(bytes(np.asarray(own[HISTORY])))]
         self._payoffs = np.asarray(own[_PAYOFFS], np.float64)
         self._began, self._refusals = int(own[_BEGAN]), int(own[_REFUSALS])
         names = sorted(int(group.removeprefix(_MEMBER)) for group in tensors if group.startswith(_MEMBER))
@@ -147,8 +143,6 @@ class Cole:
                 env_steps=progress.env_steps,
                 members=list(self._members),
                 payoffs=payoffs.tolist(),
-                shapley=shapley_values(payoffs).tolist(),
-                unpopularity=unpopularity(payoffs).tolist(),
                 accepted=accepted,
             )
         )
@@ -178,8 +172,3 @@ class Cole:
         team = self._plan.new_policy()
         team.load_state_dict(weights)
         return team.eval().requires_grad_(False)
-
-
-def read_generations(tensors: Tensors) -> list[Generation]:
-    """The generations in a checkpoint, in order."""
-    return [Generation(**found) for found in json.loads(bytes(np.asarray(tensors[STATE][HISTORY])))]

@@ -315,7 +315,7 @@ def draw(matrix: Matrix, metric: str, path: Path) -> Path:
     side = max(count * _CELL, 2.4)
     figure = new_figure(side + names + 1.3, side + names + 1.2)
     panel = figure.subplots()
-    image = draw_pairs(panel, values, matrix.names, 1)
+    image = _draw_pairs(panel, values, matrix.names)
     panel.set_xlabel("chef 1 from", fontsize=9)
     panel.set_ylabel("chef 0 from", fontsize=9)
     panel.spines[:].set_color(FAINT)
@@ -331,14 +331,14 @@ def draw(matrix: Matrix, metric: str, path: Path) -> Path:
     return save(figure, path)
 
 
-def draw_pairs(panel: Axes, values: Array, names: Sequence[str], digits: int) -> AxesImage:
-    """A heat map of values [K, K] of pairs, written into its cells with `digits` decimals below 100."""
+def _draw_pairs(panel: Axes, values: Array, names: Sequence[str]) -> AxesImage:
+    """A heat map of values [K, K] of pairs, written into its cells."""
     dark = 0.6 * float(values.max())
     image = panel.imshow(values, cmap="Blues", vmin=0, vmax=float(values.max()) or 1.0)
     panel.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
     panel.set_yticks(range(len(names)), names, fontsize=8)
     panel.tick_params(length=0)
     for (row, column), value in np.ndenumerate(values):
-        text, colour = f"{value:.{digits if value < 100 else 0}f}", "white" if value > dark else INK
+        text, colour = f"{value:.{1 if value < 100 else 0}f}", "white" if value > dark else INK
         panel.text(column, row, text, color=colour, fontsize=8, ha="center", va="center")
     return image

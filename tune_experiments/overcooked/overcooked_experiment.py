@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from rl_envs.core.metrics import COUNT
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
-from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.launch.experiment import Experiment
@@ -22,11 +20,9 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 
 if TYPE_CHECKING:
-    from tune_experiments.overcooked import cole_figure, evaluation
+    from tune_experiments.overcooked import evaluation
     from tune_experiments.play.loading import LoadedPolicy
-    from tune_experiments.play.trial_figures import Trials
 else:
-    cole_figure = LazyModule("tune_experiments.overcooked.cole_figure")
     evaluation = LazyModule("tune_experiments.overcooked.evaluation")
 
 
@@ -96,11 +92,6 @@ class OvercookedExperiment(Experiment[Config]):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
         return tables(results, self.caption)
-
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, an episode of each method's first seed, and the generations of COLE."""
-        generations = attempt("generations", lambda: cole_figure.draw_generations(run_folder, trials.get(COLE, {})))
-        return [*super().figures(run_folder, trials), *generations]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The beginning of an episode, [H, W, 3] uint8 a step."""

@@ -6,7 +6,6 @@ import functools
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 from rl_models.schedule import Progress
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, save_checkpoint
@@ -15,7 +14,6 @@ from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team
 from tests.tune_experiments.run.stages import make_local
 from tune_experiments.overcooked import cole_solver as solver
 from tune_experiments.overcooked.cole import Cole
-from tune_experiments.overcooked.cole_figure import draw_generations
 from tune_experiments.overcooked.config import ColeSettings
 from tune_experiments.overcooked.partners import KitchenWithMixture, Mixture
 from tune_experiments.overcooked.trials import payoff, plan, self_play_team, worlds_of_generation
@@ -231,14 +229,3 @@ def test_partners_are_paid_as_far_as_shaping_has_fallen():
     later = make_later(num_worlds=2, first_world=0)
     assert isinstance(later, KitchenWithMixture) and later.max_episode_steps == SMOKE.max_episode_steps
     assert begun(later, self_play_team(SMOKE, 1), 10, seed=0).collect().obs["alive"].any(2).all()
-
-
-def test_a_trial_leaves_a_picture_of_its_generations(tmp_path):
-    algorithm, _, _ = grown(lambda first, second: skill(first) + skill(second), ColeSettings(generations=4))
-    assert not list(draw_generations(tmp_path, {0: tmp_path}))
-    for _ in range(12):
-        algorithm.train()
-    tensors, progress = algorithm.checkpoint()
-    save_checkpoint(tmp_path / "checkpoints", progress.env_steps, tensors, {})
-    (picture,) = draw_generations(tmp_path, {0: tmp_path})
-    assert picture.name == "cole-seed0.png" and Image.open(picture).size[0] > 1_000
