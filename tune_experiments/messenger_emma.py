@@ -137,7 +137,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         return compare_optimiser_steps(config, REFERENCE)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, attention, and an episode of each method."""
+        """Curves, and an episode of each method."""
         return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:

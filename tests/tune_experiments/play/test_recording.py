@@ -48,7 +48,6 @@ def test_every_game_that_is_opened_to_show_an_episode_is_closed():
     [
         (lambda team: attention.watch_reading(team), "rtfm_rock_paper_scissors", "matching"),
         (lambda team: messenger_figures.watch_reading(team, 0, 0), "messenger_emma", "emma"),
-        (lambda team: messenger_figures.mean_attention(team, "train"), "messenger_emma", "emma"),
         (lambda team: replay.replay(team), "verco_salad", "verco"),
         (lambda team: camera_video.record_cameras(team, pixels=42), "furnmove_visual", "sync_13_cordial"),
         (lambda team: episode_video.video(team, episode_video.MESSENGER), "endi_messenger", "emma"),
