@@ -3,8 +3,12 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from rl_models.planners.domain import Phase, SubgoalTexts
+
+Pair: TypeAlias = tuple[str, SubgoalTexts]
+"""A state, and the command of each agent."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from rl_models.planners.commander import RandomCommander
 from rl_models.planners.goal_generators import GoalGenerator
 from rl_models.planners.planner import Planner
-from rl_models.planners.plans import FailedPlan, Memory, Plan
+from rl_models.planners.plans import FailedPlan, Memory, Pair, Plan
 from rl_models.planners.revision import Retry
-from rl_models.planners.subgoal_data import SubgoalData
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class PlanningLoop:
         goals: GoalGenerator | None = None,
         max_reflections: int = 3,
         commander: RandomCommander | None = None,
-        visited: SubgoalData | None = None,
+        visited: dict[Pair, None] | None = None,
         retry: Retry | None = None,
     ) -> None:
         """Set up the loop.
@@ -154,7 +153,7 @@ class PlanningLoop:
         """Apply the commander to the commands, then store and log the plans."""
         rounds = [self._progress[world].rounds + 1 for world in worlds]
         if self._visited is not None:
-            self._visited.add((plan.state, plan.commands) for plan in plans)
+            self._visited.update(dict.fromkeys((plan.state, plan.commands) for plan in plans))
         commanded = self._commander.command(worlds, rounds, plans) if self._commander else plans
         for world, number, plan in zip(worlds, rounds, commanded, strict=True):
             self._progress[world].rounds, self._progress[world].plan = number, plan

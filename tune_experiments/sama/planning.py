@@ -36,11 +36,11 @@ from rl_models.planners.manual import read_paragraphs, write_manual
 from rl_models.planners.noisy import NOISES, NoisyBackend
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
+from rl_models.planners.plans import Pair
 from rl_models.planners.preparation import Translator, extract_objects
 from rl_models.planners.revision import Retry
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.scored import ScoredBackend, ScoredPlanner
-from rl_models.planners.subgoal_data import SubgoalData
 from rl_models.planners.transcript import Transcript
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
@@ -169,7 +169,11 @@ def check_planner(config: PlannerConfig) -> None:
 
 
 def make_planning_loop(
-    config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None, visited: SubgoalData | None = None
+    config: PlannerConfig,
+    task: str,
+    seed: int,
+    trial_folder: Path | None = None,
+    visited: dict[Pair, None] | None = None,
 ) -> PlanningLoop:
     """Planning loop of the configured planner; arguments as for `make_planner`.
 

@@ -8,7 +8,6 @@ from rl_models.planners.commander import RandomCommander
 from rl_models.planners.goal_generators import DepsGoals
 from rl_models.planners.planner import Planner
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
-from rl_models.planners.subgoal_data import SubgoalData
 from tests.rl_models.planners.callers import caller
 from tests.rl_models.planners.office import PostOffice
 
@@ -79,11 +78,10 @@ def test_a_commander_replaces_the_share_it_is_told():
         RandomCommander(DOMAIN, 1.5)
 
 
-def test_states_met_are_kept_for_fine_tuning_and_handed_out_once():
-    met = SubgoalData(max_pairs=4)
+def test_states_met_are_kept_for_fine_tuning():
+    met = {}
     plans = loop(visited=met).begin(dict(enumerate(STATES)))
-    assert met.take_out() == [(plans[n].state, plans[n].commands) for n in (2, 3, 4, 5)]
-    assert met.take_out() == []
+    assert list(met) == [(plans[n].state, plans[n].commands) for n in range(len(STATES))]
 
 
 class Goals:

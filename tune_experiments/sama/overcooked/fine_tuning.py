@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_models.planners.subgoal_data import Pair, SubgoalData
+from rl_models.planners.plans import Pair
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm, Tensors
@@ -73,13 +73,13 @@ def met_pairs(
     config: SamaConfig, method: str, team: TeamPolicy, seed: int, trial_folder: Path | None = None
 ) -> tuple[list[Pair], int]:
     """Visited states with the commands in them, and the env steps of these episodes; equal seeds give equal ones."""
-    met = SubgoalData()
+    met: dict[Pair, None] = {}
     loop = make_planning_loop(config, split_method(method)[1], seed, trial_folder, met)
     chefs = learned_executor(team)  # sampled, because equal episodes visit the same states
     played = play_under(loop, config, method, chefs, config.fine_tuning.episodes, seed=seed)
     warn_about_fallbacks(loop.question_counts, config)
     steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
-    return met.take_out(), steps
+    return list(met), steps
 
 
 def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:

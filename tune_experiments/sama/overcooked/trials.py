@@ -23,11 +23,10 @@ from rl_models.networks.sama import SamaSizes
 from rl_models.planners.calling import Caller
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
-from rl_models.planners.plans import Failure, Memory
+from rl_models.planners.plans import Failure, Memory, Pair
 from rl_models.planners.preparation import deduplicate_subgoals, generate_states
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from rl_models.planners.rounds import PlanningLoop
-from rl_models.planners.subgoal_data import Pair
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.sama_team import sama_team

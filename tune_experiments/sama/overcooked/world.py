@@ -19,9 +19,9 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.overcooked.relocation import NO_TARGET
 from rl_envs.overcooked.text import describe, read_states
 from rl_envs.overcooked.world import Overcooked
+from rl_models.planners.plans import Pair
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, builtin_rewards
-from rl_models.planners.subgoal_data import Pair
 from tune_experiments.sama.overcooked.domain import command_texts, get_domain
 
 NUM_CHEFS = 2
