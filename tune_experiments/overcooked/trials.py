@@ -54,29 +54,21 @@ SELF_PLAY = "selfplay"
 _REWARD = "valid/reward"
 
 
-@dataclass(frozen=True)
-class Partner:
-    """A member of the population: its name, trial and env steps of the checkpoint, and its frozen team."""
-
-    name: str
-    team: TeamPolicy
-
-
-def load_population(config: OvercookedConfig) -> list[Partner]:
-    """All partners of a run; a UserError if no population is named, or it has no team for this kitchen."""
+def load_population(config: OvercookedConfig) -> list[TeamPolicy]:
+    """All partners of a run, frozen; a UserError if no population is named, or it has no team for this kitchen."""
     if not config.population:
         raise UserError(
             "method fcp needs partners: name them with --population RUN, a run of this experiment with "
             "--methods selfplay and several --seeds"
         )
     trials = [one for one in find_trials(Path(config.population), (SELF_PLAY_OF,)) if one.method == SELF_PLAY]
-    found = [partner for trial in trials for partner in _levels(trial.folder, config.task)]
+    found = [team.eval().requires_grad_(False) for trial in trials for team in _levels(trial.folder, config.task)]
     if not found:
         raise UserError(f"{config.population} has no trained team of method {SELF_PLAY}; train it first")
     return found
 
 
-def _levels(trial: Path, layout: str) -> Iterator[Partner]:
+def _levels(trial: Path, layout: str) -> Iterator[TeamPolicy]:
     """The first, a middle and the last team of a trial; none if it has no checkpoint yet."""
     checkpoints = {int(path.name.split("_")[1]): path for path in sorted((trial / "checkpoints").glob("checkpoint_*"))}
     if not checkpoints:
@@ -85,10 +77,9 @@ def _levels(trial: Path, layout: str) -> Iterator[Partner]:
     loaded = load_policy(checkpoints[last])
     if loaded.config.task != layout:
         raise UserError(f"{trial} cooks in {loaded.config.task}, not in {layout}; name a population of this kitchen")
-    yield _frozen(f"{trial.name} untrained", loaded.curriculum.plan.new_policy())
-    middle = halfway(rewards_at(trial, list(checkpoints)))
-    yield _frozen(f"{trial.name} after {middle:,}", load_policy(checkpoints[middle]).policy)
-    yield _frozen(f"{trial.name} after {last:,}", loaded.policy)
+    yield loaded.curriculum.plan.new_policy()
+    yield load_policy(checkpoints[halfway(rewards_at(trial, list(checkpoints)))]).policy
+    yield loaded.policy
 
 
 def rewards_at(trial: Path, env_steps: list[int]) -> dict[int, float]:
@@ -102,10 +93,6 @@ def halfway(rewards: dict[int, float]) -> int:
     last = max(rewards)
     others = sorted(rewards.keys() - {last}) or [last]
     return min(others, key=lambda moment: abs(rewards[moment] - rewards[last] / 2))
-
-
-def _frozen(name: str, team: TeamPolicy) -> Partner:
-    return Partner(name, team.eval().requires_grad_(False))
 
 
 def self_play_team(config: OvercookedConfig, seed: int) -> TeamPolicy:
@@ -160,7 +147,7 @@ def make_world_with_partners(
 
 def load_partners(config: OvercookedConfig) -> list[TeamPolicy]:
     """The population on the CPU, so that processes without a GPU can use it."""
-    return [copy_on(torch.device("cpu"), partner.team) for partner in load_population(config)]
+    return [copy_on(torch.device("cpu"), team) for team in load_population(config)]
 
 
 def _algorithm_with_partners(config: OvercookedConfig, trial: TrialPlan) -> Algorithm:

@@ -30,7 +30,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.overcooked import trials as overcooked_trials
 from tune_experiments.overcooked.partners import KitchenWithPartners
-from tune_experiments.overcooked.trials import Partner, worlds_of_generation
+from tune_experiments.overcooked.trials import worlds_of_generation
 from tune_experiments.run import ray_cluster
 from tune_experiments.run.ray_cluster import Gpus, assign_gpus, min_gpus, trials_that_fit
 from tune_experiments.run.speed import measured_seconds
@@ -181,7 +181,7 @@ def test_partners_travel_on_the_cpu_and_act_where_the_process_has_its_networks(g
 
 def test_a_population_of_fictitious_co_play_travels_on_the_cpu(gpu, monkeypatch):
     config = overcooked_selfplay.SMOKE
-    partner = Partner("one", stubborn_team(config, STAY).to(DEVICE))
+    partner = stubborn_team(config, STAY).to(DEVICE)
     monkeypatch.setattr(overcooked_trials, "load_population", lambda config: [partner])
     (traveller,) = overcooked_trials.load_partners(config)
     assert device.get_device(traveller).type == "cpu"
