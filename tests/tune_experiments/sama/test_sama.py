@@ -21,8 +21,7 @@ from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.domain import DONE, command_texts, get_domain
-from tune_experiments.sama.overcooked.evaluation import play_under
-from tune_experiments.sama.overcooked.play import ScriptedExecutor
+from tune_experiments.sama.overcooked.play import ScriptedExecutor, play_under
 from tune_experiments.sama.overcooked.trials import (
     VALIDATION_SEED,
     make_rounds,

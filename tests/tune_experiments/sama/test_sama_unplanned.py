@@ -78,7 +78,7 @@ def test_weights_are_chosen_by_other_episodes_than_the_one_of_the_likeliest_acti
     loaded = load_policy("pretrained/sama_cramped_room")
     config = dataclasses.replace(loaded.config, test_episodes=8, valid_episodes=1)
     tested = planned_episodes(config, loaded.method, loaded.policy, 2, None)["soups"]
-    validated = validate(config, "cramped_room", True, loaded.policy)["soups"]
+    validated = validate(config, "sama-cramped_room", loaded.policy)["soups"]
     assert len(set(tested)) == 1 and len(set(validated)) > 1
 
 

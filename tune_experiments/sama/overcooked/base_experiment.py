@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
-    from tune_experiments.sama.overcooked import episode_records, evaluation, fine_tuning
+    from tune_experiments.sama.overcooked import episode_records, evaluation, fine_tuning, play
     from tune_experiments.sama.overcooked import trials as sama_trials
 else:
     episode_records = LazyModule("tune_experiments.sama.overcooked.episode_records")
     evaluation = LazyModule("tune_experiments.sama.overcooked.evaluation")
     fine_tuning = LazyModule("tune_experiments.sama.overcooked.fine_tuning")
+    play = LazyModule("tune_experiments.sama.overcooked.play")
     sama_trials = LazyModule("tune_experiments.sama.overcooked.trials")
 
 
@@ -68,7 +69,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
 
     def evaluation_seeds(self, config: SamaConfig) -> Sequence[int]:
         """Seeds of validation and test."""
-        return sama_trials.VALIDATION_SEED, evaluation.EVALUATION_SEED
+        return sama_trials.VALIDATION_SEED, play.EVALUATION_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""

@@ -6,26 +6,21 @@ planner with scripted chefs shows the number of soups without learning.
 """
 
 import dataclasses
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes, Tested, Tests
 from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.sama.overcooked.config import BLIND, SAMA, SCRIPTED, Condition, SamaConfig, split_method
-from tune_experiments.sama.overcooked.play import KitchenPlay, ScriptedExecutor
+from tune_experiments.sama.overcooked.config import SAMA, SCRIPTED, Condition, SamaConfig, split_method
+from tune_experiments.sama.overcooked.play import EVALUATION_SEED, ScriptedExecutor, play_under
 from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, SAMPLED_SOUPS
 from tune_experiments.sama.overcooked.trials import UNPLANNED, play_unplanned
-from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planned_experiment import planning_metrics
 from tune_experiments.sama.planner_config import MAX_REFLECTIONS
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
-from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor, planner_seed
+from tune_experiments.sama.play import Executor, Watch, learned_executor, planner_seed
 
-EVALUATION_SEED = 400
-"""Seed of every evaluation: it fixes the random numbers of the choice of cells."""
 _RANDOM = {"random_share": 1.0, "reflections": 0, "planner": "offline", "manual": "", "record": "", "replay": ""}
 _CHANGES: dict[Condition, dict[str, Any]] = {
     "random_commands": _RANDOM,
@@ -95,21 +90,3 @@ def planned_episodes(
     found = play_under(loop, config, method, executor, episodes, watch)
     warn_about_fallbacks(loop.question_counts, config)
     return found | planning_metrics(loop, config, episodes)
-
-
-def play_under(
-    loop: PlanningLoop,
-    config: SamaConfig,
-    method: str,
-    executor: Executor,
-    episodes: int,
-    watch: Watch | None = None,
-    seed: int = EVALUATION_SEED,
-) -> Episodes:
-    """Episodes with a given planning loop, with a given seed; other arguments as for `planned_episodes`."""
-    row, layout = split_method(method)
-    world = CommandedKitchen(
-        episodes, layout=layout, sees_commands=row != BLIND, max_episode_steps=config.max_episode_steps
-    )
-    with closing(world):
-        return PlannedPlay(KitchenPlay(world), executor, loop, config.round_steps).run(seed, watch)

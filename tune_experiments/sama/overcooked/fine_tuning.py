@@ -24,7 +24,8 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests, TrialPlan, make_team_algorithm
 from tune_experiments.sama.overcooked import trials
 from tune_experiments.sama.overcooked.config import SCRIPTED, SamaConfig, split_method
-from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
+from tune_experiments.sama.overcooked.evaluation import planned_episodes
+from tune_experiments.sama.overcooked.play import play_under
 from tune_experiments.sama.overcooked.trials import prepare_training_data
 from tune_experiments.sama.planning import make_planner, make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.play import learned_executor

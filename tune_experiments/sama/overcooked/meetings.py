@@ -26,7 +26,7 @@ from tune_experiments.overcooked.crossplay import SELF_PLAY_OF, Kitchens, MixedT
 from tune_experiments.overcooked.evaluation import play_team
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.sama.overcooked.config import BLIND, SELF_PLAY, split_method
-from tune_experiments.sama.overcooked.evaluation import EVALUATION_SEED
+from tune_experiments.sama.overcooked.play import EVALUATION_SEED
 from tune_experiments.sama.overcooked.trials import UNPLANNED
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop

@@ -5,6 +5,7 @@ which leaves undone env steps out.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 
 import numpy as np
 
@@ -12,12 +13,16 @@ from rl_envs.core.spec import Array, Arrays
 from rl_envs.overcooked.scripted import NUM_UNIFORMS, ShortestPaths
 from rl_envs.overcooked.words import FULL, NOTHING, STAY, THINGS
 from rl_envs.overcooked.world import SOUP_REWARD
-from rl_models.planners.rounds import NextRound
+from rl_models.planners.rounds import NextRound, PlanningLoop
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.sama.overcooked.config import BLIND, SamaConfig, split_method
 from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.subgoals import DISH_STORE, MIDDLE_COUNTER, ONION_STORE, Subgoal
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
-from tune_experiments.sama.play import PlayAdapter
+from tune_experiments.sama.play import Executor, PlannedPlay, PlayAdapter, Watch
 
+EVALUATION_SEED = 400
+"""Seed of every evaluation: it fixes the random numbers of the choice of cells."""
 _THINGS = ("held", "contents")
 
 
@@ -110,3 +115,21 @@ def _faces(world: CommandedKitchen, index: int, chef: int, one: Subgoal) -> bool
     state, kitchen = world.state, world.kitchen
     front = kitchen.front[state["agent_cells"][index, chef] * STAY + state["headings"][index, chef]]
     return bool(kitchen.place_cells(one.target)[front])
+
+
+def play_under(
+    loop: PlanningLoop,
+    config: SamaConfig,
+    method: str,
+    executor: Executor,
+    episodes: int,
+    watch: Watch | None = None,
+    seed: int = EVALUATION_SEED,
+) -> Episodes:
+    """Episodes with a given planning loop, [episodes] each; `method` is a method and its kitchen."""
+    row, layout = split_method(method)
+    world = CommandedKitchen(
+        episodes, layout=layout, sees_commands=row != BLIND, max_episode_steps=config.max_episode_steps
+    )
+    with closing(world):
+        return PlannedPlay(KitchenPlay(world), executor, loop, config.round_steps).run(seed, watch)

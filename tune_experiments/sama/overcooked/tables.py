@@ -4,6 +4,7 @@ The caption names the planner, the count of soups, and the number of rewards tha
 """
 
 import dataclasses
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,9 +70,10 @@ def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[s
     Sub-goals and training data are the largest mean of a row of the log; queries are the mean over rows.
     """
     steps, best = steps_to_nearly_best(rows) or (0.0, 0.0)
-    prepared = [row[f"episode/{PREPARED_BY_RULE}"] for row in rows if f"episode/{PREPARED_BY_RULE}" in row]
-    found = ({STEPS_NEEDED: steps} if best > 0 else {}) | _stood_in(rows)
-    found |= {PREPARED_BY_RULE: max(prepared)} if prepared else {}
+    found = {STEPS_NEEDED: steps} if best > 0 else {}
+    for name, summarise in zip((*FALLEN_BACK, PREPARED_BY_RULE), (max, statistics.fmean, max), strict=True):
+        if values := [row[f"episode/{name}"] for row in rows if f"episode/{name}" in row]:
+            found[name] = summarise(values)
     return {split_method(method)[1]: found} if found else {}
 
 
@@ -85,15 +87,6 @@ def steps_to_nearly_best(rows: Sequence[Mapping[str, float]]) -> tuple[float, fl
         return None
     best = max(soups for _, soups in curve)
     return (min(steps for steps, soups in curve if soups >= NEARLY * best) if best > 0 else curve[-1][0]), best
-
-
-def _stood_in(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    episodes = [row for row in rows if f"episode/{FALLEN_BACK[0]}" in row]
-    fallen_back = [[row[f"episode/{name}"] for name in FALLEN_BACK] for row in episodes]
-    if not fallen_back:
-        return {}
-    subgoals, queries = zip(*fallen_back, strict=True)
-    return dict(zip(FALLEN_BACK, (max(subgoals), sum(queries) / len(queries)), strict=True))
 
 
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:

@@ -50,11 +50,11 @@ from tune_experiments.sama.overcooked.config import (
     split_method,
 )
 from tune_experiments.sama.overcooked.domain import command_texts, get_domain
-from tune_experiments.sama.overcooked.play import KitchenPlay
+from tune_experiments.sama.overcooked.play import play_under
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen, SubgoalKitchen, SymbolKitchen
 from tune_experiments.sama.planner_config import RULES
 from tune_experiments.sama.planning import game_code, make_planner, read_manual, warn_about_fallbacks
-from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, learned_executor
+from tune_experiments.sama.play import TeamWithSeed, learned_executor
 
 VALIDATION_SEED = 500
 """Seed of validation states and actions; training and tests have other seeds."""
@@ -142,7 +142,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
         overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.MethodParts(), seed),
         make_world=functools.partial(make_rounds, config, layout, sees_commands=row != BLIND),
         build_policy=functools.partial(commanded_team, config, layout, seed, trial_folder),
-        validate=functools.partial(validate, config, layout, row != BLIND),
+        validate=functools.partial(validate, config, method),
         **_weight_selection(config),
         make_algorithm=functools.partial(_prepared_algorithm, config, layout, trial_folder),
     )
@@ -173,27 +173,21 @@ def make_rounds(
     )
 
 
-def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamPolicy) -> Episodes:
+def validate(config: SamaConfig, method: str, policy: TeamPolicy) -> Episodes:
     """Rounds from states that are not in training, and `soups` of whole episodes, all with the offline planner.
 
     Nothing is undone in these episodes. Their actions are sampled: a kitchen is deterministic, so with the most likely
     actions validation would be the test, and the reported result would choose the weights.
     """
+    row, layout = split_method(method)
     data = prepare_training_data(offline_planner(layout), layout, _VALIDATION_STATES, "builtin", VALIDATION_SEED)
     with closing(
-        make_rounds(config, layout, config.valid_episodes, pairs=data.pairs, sees_commands=sees_commands)
+        make_rounds(config, layout, config.valid_episodes, pairs=data.pairs, sees_commands=row != BLIND)
     ) as world:
         found = Evaluation(world, policy, is_greedy=config.is_greedy).run(VALIDATION_SEED)
-    kitchen = CommandedKitchen(
-        config.test_episodes,
-        layout=layout,
-        sees_commands=sees_commands,
-        max_episode_steps=config.max_episode_steps,
-    )
-    with closing(kitchen):
-        loop = PlanningLoop(offline_planner(layout), max_reflections=0)
-        play = PlannedPlay(KitchenPlay(kitchen), learned_executor(policy), loop, config.round_steps)
-        return found | {"soups": play.run(VALIDATION_SEED)["soups"]}
+    loop = PlanningLoop(offline_planner(layout), max_reflections=0)
+    whole = play_under(loop, config, method, learned_executor(policy), config.test_episodes, seed=VALIDATION_SEED)
+    return found | {"soups": whole["soups"]}
 
 
 def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
