@@ -27,9 +27,8 @@ import numpy as np
 
 from rl_envs.messenger.world import Messenger
 from rl_models.networks.network_config import SilgConfig
-from tune_experiments.core.drawing import Drawn
 from tune_experiments.core.lazy_module import LazyModule
-from tune_experiments.endi.division import DIVISION_RANGES, division_notes, division_table
+from tune_experiments.endi.division import CURVES, DIVISION_RANGES, division_notes, division_table
 from tune_experiments.endi.messenger_config import PAPER_METHODS, EndiMessengerConfig
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     from tune_experiments.endi import messenger_trials as trials
     from tune_experiments.messenger import tables as stage_tables
     from tune_experiments.play.loading import LoadedPolicy
-    from tune_experiments.play.trial_figures import Trials
 else:
     episode_video = LazyModule("tune_experiments.endi.episode_video")
     trials = LazyModule("tune_experiments.endi.messenger_trials")
@@ -93,6 +91,8 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
     presets = PRESETS
     reference_preset = "reference"
     columns = {"win rate": "episode/win_rate", "validation": "valid/win_rate", "overlap": "division/overlap"}
+    curves = CURVES | {"loss/grounding": "contrastive grounding loss"}
+    frame_seconds = 0.8
 
     def plan(self, config: EndiMessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by PPO."""
@@ -126,11 +126,6 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
     def draws_noise(self, config: EndiMessengerConfig) -> bool:
         """Whether an evaluated team draws its masks."""
         return config.division.draws_masks
-
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, also of divisions, and an episode of each method with its manual."""
-        more = {"loss/grounding": "contrastive grounding loss"}
-        return episode_video.draw_all(run_folder, trials, self.video, more)
 
     def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
         """Shows all agents' entities."""

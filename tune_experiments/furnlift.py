@@ -39,12 +39,10 @@ from tune_experiments.results.tables import PaperTable, make_table
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.cordial_sync import camera_video, lifting
-    from tune_experiments.play import trial_figures
     from tune_experiments.play.loading import LoadedPolicy
 else:
     camera_video = LazyModule("tune_experiments.cordial_sync.camera_video")
     lifting = LazyModule("tune_experiments.cordial_sync.lifting")
-    trial_figures = LazyModule("tune_experiments.play.trial_figures")
 
 METRICS = (*PAPER_METRICS, "failed_pickups", "missed_pickups")
 
@@ -97,15 +95,9 @@ class Furnlift(Experiment[LiftConfig]):
         """Optimiser steps of reinforcement learning, compared with those of the authors' asynchronous workers."""
         return compare_with_authors(config.learner, config.workers, config.budget_env_steps, PAPER.budget_env_steps)
 
-    def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
-        """Curves, and an episode of each method with its agents' frames and messages."""
-        curves = {key: heading for heading, key in self.columns.items()}
-
-        def video(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
-            return camera_video.write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
-
-        curves_drawn = trial_figures.draw_curves(run_folder, trials, curves, bins=40)
-        return [*curves_drawn, *trial_figures.draw_teams(trials, {"video": video})]
+    def draw_video(self, folder: Path, method: str, team: LoadedPolicy) -> Iterable[Drawn]:
+        """An episode with its agents' frames and messages."""
+        return camera_video.write_camera_videos(_camera_episode(team), folder, method)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and each agent's frame, [H, W, 3] uint8 a step."""

@@ -67,12 +67,11 @@ from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.cordial_sync import camera_video, evaluation, trials
-    from tune_experiments.play import trial_figures
     from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 else:
     camera_video = LazyModule("tune_experiments.cordial_sync.camera_video")
     evaluation = LazyModule("tune_experiments.cordial_sync.evaluation")
-    trial_figures = LazyModule("tune_experiments.play.trial_figures")
     trials = LazyModule("tune_experiments.cordial_sync.trials")
 
 Row: TypeAlias = Literal["trained", "untrained"]
@@ -201,23 +200,21 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
             ]
         return [sees, *VISUAL.deviation_notes(config.training)]
 
-    def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
-        """Curves, weights over an episode of each method's first seed, and videos with frames and messages."""
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
+        """The figures of the base class, and weights over an episode of each method's first seed."""
         from tune_experiments.cordial_sync.figures import draw_messages
         from tune_experiments.run.final_evaluation import figure_data_files
-
-        curves = {key: heading for heading, key in self.columns.items()}
 
         def messages(method: str) -> Iterator[Path]:
             for data in list(figure_data_files(next(iter(trials[method].values()))).values())[:1]:
                 yield draw_messages(read_arrays(data), run_folder / f"plots/messages_{method}.png", method)
 
-        def video(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
-            return camera_video.write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
-
         weights = (attempt(f"messages of {method}", functools.partial(messages, method)) for method in trials)
-        curves_drawn = trial_figures.draw_curves(run_folder, trials, curves, bins=40)
-        return [*curves_drawn, *itertools.chain(*weights), *trial_figures.draw_teams(trials, {"video": video})]
+        return [*super().figures(run_folder, trials), *itertools.chain(*weights)]
+
+    def draw_video(self, folder: Path, method: str, team: LoadedPolicy) -> Iterable[Drawn]:
+        """An episode with its agents' frames and messages."""
+        return camera_video.write_camera_videos(_camera_episode(team), folder, method)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and each agent's frame and messages, [H, W, 3] uint8 a step."""

@@ -38,6 +38,14 @@ ON_MATCHING = "_matching"
 """Suffix of methods with the entity divider and the mention-matching reader instead of the paper's backbone."""
 MEASURES = ("overlap", "coverage", "taken", "conflicts")
 """Metrics of a division, beside the number of entities that each agent takes, `own_entities_i`."""
+CURVES = {
+    "episode/win_rate": "win rate",
+    "policy/entropy": "entropy (nats)",
+    "division/overlap": "overlap of the agents' masks",
+    "division/coverage": "coverage: entities in an agent's mask",
+    "division/conflicts": "conflicts: same nearest entity",
+    "division/others_accuracy": "others' actions predicted",
+}
 DIVISION_RANGES = dict.fromkeys(MEASURES, PROPORTION) | {"own_entities_*": COUNT}
 Way = TypeVar("Way", bound="Evaluation")
 

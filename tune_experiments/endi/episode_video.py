@@ -1,12 +1,11 @@
-"""Figures of EnDi: curves, and an episode in which each agent's entities are ringed in its colour (figures 3, 7, 8).
+"""Videos of EnDi: an episode in which each agent's entities are ringed in its colour (figures 3, 7, 8).
 
 The episode is the one that `record_episode` would show. Each environment has a `Look` that says where entities are and
 how a state is drawn.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,13 +18,10 @@ from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm import render as rtfm_render
 from rl_envs.rtfm.world import Rtfm
 from rl_models.networks.entity_divider import ENTITIES, MASK
-from tune_experiments.core.drawing import Drawn
 from tune_experiments.play.captions import agent_captions, with_captions
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.play.spectator import Spectator
-from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
-from tune_experiments.play.video import write_gif
 
 Colour: TypeAlias = tuple[int, int, int]
 _OVERSAMPLING = 3
@@ -141,30 +137,3 @@ def _owners(policy: LoadedPolicy, index: int, cells: Sequence[Cell]) -> list[tup
         return []
     masks, entities = extras[MASK][index, 0].cpu().numpy(), extras[ENTITIES][index, 0, 0].cpu().numpy()
     return [(cells[one], np.flatnonzero(masks[:, one]).tolist()) for one in np.flatnonzero(entities).tolist()]
-
-
-CURVES = {
-    "episode/win_rate": "win rate",
-    "policy/entropy": "entropy (nats)",
-    "division/overlap": "overlap of the agents' masks",
-    "division/coverage": "coverage: entities in an agent's mask",
-    "division/conflicts": "conflicts: same nearest entity",
-    "division/others_accuracy": "others' actions predicted",
-}
-BINS = 40
-_FRAME_SECONDS = 0.8
-
-
-def draw_all(
-    out: Path,
-    trials: Trials,
-    video: Callable[[LoadedPolicy], Sequence[np.ndarray]],
-    more_curves: Mapping[str, str],
-) -> list[Drawn]:
-    """Draw all figures that have data; returns their paths."""
-
-    def draw_video(method: str, policy: LoadedPolicy) -> Path:
-        return write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
-
-    curves = draw_curves(out, trials, {**CURVES, **more_curves}, BINS)
-    return [*curves, *draw_teams(trials, {"video": draw_video})]

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rl_envs.rtfm.arena import Arena
-from tune_experiments.core.drawing import Drawn
 from tune_experiments.core.lazy_module import LazyModule
-from tune_experiments.endi.division import DIVISION_RANGES, division_notes, division_table, on_matching
+from tune_experiments.endi.division import CURVES, DIVISION_RANGES, division_notes, division_table, on_matching
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from tune_experiments.endi import rtfm_trials as trials
     from tune_experiments.messenger import tables as stage_tables
     from tune_experiments.play.loading import LoadedPolicy
-    from tune_experiments.play.trial_figures import Trials
 else:
     episode_video = LazyModule("tune_experiments.endi.episode_video")
     trials = LazyModule("tune_experiments.endi.rtfm_trials")
@@ -57,6 +55,8 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     metric_ranges = Arena.metric_ranges | DIVISION_RANGES
     is_greedy = True
     columns = {"win rate": "episode/win_rate", "greedy": "valid/win_rate", "overlap": "division/overlap"}
+    curves = CURVES | {"valid/unseen_win_rate": "win rate, unseen assignments (validation)"}
+    frame_seconds = 0.8
 
     def plan(self, config: EndiRtfmConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by independent learners, or by QMIX."""
@@ -113,11 +113,6 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     def test_world(self, config: EndiRtfmConfig, num_worlds: int, method: str = "") -> Any:
         """Unseen assignments of the last stage."""
         return make_stage(config, config.last_stage, num_worlds, split="test")
-
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, also of divisions, and an episode of each method."""
-        more = {"valid/unseen_win_rate": "win rate, unseen assignments (validation)"}
-        return episode_video.draw_all(run_folder, trials, self.video, more)
 
     def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
         """Shows all agents' entities."""

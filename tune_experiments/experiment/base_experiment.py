@@ -69,6 +69,7 @@ class BaseExperiment(ABC, Generic[Config]):
         is_greedy: Whether tests take the most likely actions or sample; None: sample, unless the policy explores.
         columns: Heading -> key of the log, of the live line of a trial.
         curves: Key of the log -> label in the figure of learning curves; by default those of `columns`.
+        frame_seconds: Time of a frame in videos of `figures`.
         reference_preset: Preset with the paper's numbers, that `deviations` compares a run with.
         main: Main comparison of the table, declared before the run; None with one method.
     """
@@ -82,6 +83,7 @@ class BaseExperiment(ABC, Generic[Config]):
     is_greedy: bool | None = None
     columns: Mapping[str, str] = {"return": "episode/return", "success": "episode/success"}
     curves: Mapping[str, str] = MappingProxyType({})
+    frame_seconds: float = 0.15
     reference_preset: str = "paper"
     main: MainComparison | None = None
 

@@ -124,16 +124,18 @@ class Experiment(BaseExperiment[Config]):
     def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
         """Learning curves of `curves`, and a video of each method if the environment renders."""
         from tune_experiments.play.trial_figures import draw_curves, draw_teams
-        from tune_experiments.play.video import write_gif
 
         curves = self.curves or {key: heading for heading, key in self.columns.items()}
 
-        def video(method: str, team: LoadedPolicy) -> Path:
-            return write_gif(self.video(team), run_folder / f"videos/{method}.gif")
-
         groups = self.curve_groups(trials).items() if curves else ()
         drawn = [one for name, group in groups for one in draw_curves(run_folder, group, curves, bins=40, name=name)]
-        return [*drawn, *draw_teams(trials, {"video": video})]
+        return [*drawn, *draw_teams(trials, {"video": functools.partial(self.draw_video, run_folder / "videos")})]
+
+    def draw_video(self, folder: Path, method: str, team: LoadedPolicy) -> Path | Iterable[Drawn]:
+        """Write `video` into a folder, in files with the method's name."""
+        from tune_experiments.play.video import write_gif
+
+        return write_gif(self.video(team), folder / f"{method}.gif", self.frame_seconds)
 
     def curve_groups(self, trials: Trials) -> Mapping[str, Trials]:
         """Name of a figure of learning curves -> its methods; by default all methods in one figure."""

@@ -6,9 +6,8 @@ import pytest
 from rl_models.networks.entity_divider import ENTITIES, MASK
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments.endi import episode_video
-from tune_experiments.endi.episode_video import CURVES, draw_all, ringed
+from tune_experiments.endi.episode_video import ringed
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.results.trial_log import TrialLog
 
 MESSENGER, RTFM = find_experiment("endi_messenger"), find_experiment("endi_rtfm")
 WORLDS = pytest.mark.parametrize(
@@ -75,13 +74,3 @@ def test_teams_that_do_not_divide_have_no_rings(monkeypatch):
     monkeypatch.setattr(episode_video, "ringed", lambda picture, owners, *look: ringed_cells.append(owners) or picture)
     MESSENGER.video(untrained("endi_messenger", "emma", stage=0), 226)
     assert ringed_cells and not any(ringed_cells)
-
-
-@pytest.mark.long
-def test_curves_of_a_run_show_how_masks_develop(tmp_path):
-    folder = tmp_path / "trials/endi_dis-seed0"
-    with TrialLog(folder) as log:
-        for step in (1, 2):
-            log.append({"env_steps": step, "progress/episodes": step, **dict.fromkeys(CURVES, 0.5)})
-    (path,) = draw_all(tmp_path, {"endi_dis": {0: folder}}, lambda _: [], {})
-    assert path.stat().st_size > 0
