@@ -26,22 +26,6 @@ def test_every_subgoal_can_begin_at_once_with_its_chef(layout):
         assert max(begin(domain, state, subgoals, order)) < FAR
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_has_failed_does_not_come_again(layout):
-    domain = get_domain(layout)
-    for state in domain.diverse_states(30, seed=1):
-        failed, seen = set(), []
-        for _ in range(3):
-            seen.append(tuple(sorted(domain.decompose(state, None, failed).subgoals)))
-            failed.add(seen[-1])
-        assert seen[0] != seen[1]
-        assert seen[2] not in seen[:2] or len(domain.kinds) < 10
-        subgoals = domain.decompose(state, None, ()).subgoals
-        order = domain.allocate(state, subgoals, ()).order
-        other = domain.allocate(state, subgoals, {tuple(subgoals[which] for which in order)}).order
-        assert other != order or subgoals[0] == subgoals[1]
-
-
 SOUPS = {
     "cramped_room": 5,
     "asymmetric_advantages": 12,

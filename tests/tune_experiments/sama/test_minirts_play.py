@@ -172,14 +172,6 @@ def test_seeds_play_different_games_and_a_seed_the_same_ones():
     assert texts[0] == texts[2] != texts[1]
 
 
-def test_a_planner_that_errs_is_undone_more_often_than_one_that_does_not():
-    config = dataclasses.replace(SMOKE, max_episode_steps=24, round_steps=5)
-    erring, team = dataclasses.replace(config, planner="noisy", noise="weaker"), build_team(config, TWO, 0)
-    plain, weak = (planned(one, TWO, team, 42) for one in (config, erring))
-    assert weak["undone_decisions"].sum() > plain["undone_decisions"].sum()
-    assert (weak["reached_rounds"] < weak["rounds"]).all()
-
-
 @pytest.mark.parametrize(("most", "is_whole"), [(3, False), (99, True)])
 def test_a_record_has_metrics_unless_it_was_cut(most, is_whole):
     loaded = untrained("sama_minirts", TWO)

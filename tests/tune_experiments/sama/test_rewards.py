@@ -57,20 +57,11 @@ FUNCTION = "def reward(previous, current):\n    "
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("open('/etc/passwd')", "open|effect"),
-        ("return 1", "returns 1 for every pair"),
-        ("return current['served']", "other than 0 and 1|do not fulfil"),
-        ("return 1 if previous['me']['holds'] == 'soup' else 0", "do not fulfil the sub-goal"),
-    ],
-)
-def test_code_that_is_wrong_or_hostile_is_refused_with_a_reason(code, reason):
-    made, *_ = designer("cramped_room", Saying(*[say(code=FUNCTION + code)] * 3))
+def test_a_sub_goal_whose_code_is_refused_keeps_the_built_in_reward():
+    made, *_ = designer("cramped_room", Saying(*[say(code=FUNCTION + "return 1")] * 3))
     (designed,) = made.design([SERVE])
     assert (designed.source, designed.text, designed.fell_back) == ("builtin", "", True)
-    assert all(any(part in why for part in reason.split("|")) for why in designed.rejections)
+    assert all("returns 1 for every pair" in why for why in designed.rejections)
 
 
 @pytest.mark.processes

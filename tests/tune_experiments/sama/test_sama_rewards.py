@@ -69,16 +69,6 @@ def careless_planner(config, layout, seed, trial_folder=None):
     return Planner(Caller(ChatClient(Careless(), 1), "careless"), DOMAIN)
 
 
-class Merging(OfflineBackend):
-    """Finds that all sub-goals mean the same."""
-
-    def complete(self, request):
-        if request.stage != "groups":
-            return super().complete(request)
-        _, *listed = request.messages[1].content.splitlines()
-        return ChatReply(json.dumps({"groups": [list(range(1, 1 + len(listed)))]}))
-
-
 def rewards(*written):
     """The domain's own tests, but for these."""
     return builtin_rewards(DOMAIN, written)
@@ -123,14 +113,6 @@ def test_queries_are_counted_that_a_built_in_test_answers_in_place_of_a_models()
         assert found["queries_fallen_back"].tolist() == [share] * 2
         assert stay(world, CONFIG.round_steps)["queries_fallen_back"].tolist() == [share] * 2
         world.close()
-
-
-def test_sub_goals_that_a_model_takes_for_duplicates_count_as_fallen_back():
-    planner = Planner(Caller(ChatClient(Merging(), 1), "merging"), DOMAIN)
-    data = prepare_training_data(planner, LAYOUT, 8, "code", 0)
-    planned = {text for _, told in data.pairs for text in told}
-    assert len(planned) > 2
-    assert {one.subgoal for one in data.rewards if one.is_requested} == planned
 
 
 def test_without_a_model_nothing_is_said_of_its_rewards():

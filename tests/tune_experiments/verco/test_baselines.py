@@ -104,17 +104,6 @@ def test_imitation_learns_the_corpus_decisions_and_its_env_steps_count_in_the_bu
 
 
 @pytest.mark.long
-def test_imitation_goes_on_with_the_weights_that_it_left():
-    first = plan(IMITATING, "symbolic_imitation_ppo", 0).stages[0].plan
-    one, again = first.make_algorithm(first), first.make_algorithm(first)
-    one.train()
-    again.restore(*one.checkpoint())
-    assert again.progress() == one.progress()
-    for name, value in one.policy().state_dict().items():
-        torch.testing.assert_close(value, again.policy().state_dict()[name], atol=0, rtol=0)
-
-
-@pytest.mark.long
 def test_the_vectors_of_the_corpus_never_show_a_salad_of_tomato_alone():
     vectors, _, _ = supervised_stages.decisions_in_kitchen(IMITATING)
     orders = vectors[:, -len(RECIPES) :]
