@@ -38,8 +38,6 @@ from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
 
-HORIZON = 1000
-"""Env steps of an episode in the paper."""
 LAPTOP = MatchingRtfmConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,

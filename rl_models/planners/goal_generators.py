@@ -86,7 +86,6 @@ class DepsGoals(GoalGenerator):
             },
             rule=lambda: LinesReply(lines=list(self._domain.goal_list(state, _DEPS_GOALS))),
             check=self._read,
-            fallback=lambda: self._domain.goal_list(state, _DEPS_GOALS),
         )
 
     def _read(self, reply: LinesReply) -> tuple[str, ...]:

@@ -1,9 +1,4 @@
-"""Figures and videos of FurnMove: curves, joint policies, an episode of each method, and message weights (figure 5d).
-
-An episode is drawn in four images from above (A Cordial Sync, figures 11 and 12). Every method plays from the same
-start, chosen before training: of all test starts in order, the first whose television is the median distance from its
-stand. Random numbers of the episode (such as sampled actions) have one seed for all methods, too.
-"""
+"""Figures and videos of FurnMove: curves, joint policies, an episode of each method, and message weights (figure 5d)."""
 
 from __future__ import annotations
 
@@ -12,23 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PIL import Image
 
-from rl_envs.core.render import BACKGROUND, caption_strip
 from rl_envs.furnmove.actions import ACTION_NAMES, MODALITY, MOVE_WITH_OBJECT, PASS
-from rl_envs.furnmove.fixed_starts import Starts
-from rl_envs.furnmove.render import draw as draw_room
-from rl_envs.furnmove.render import legend_strip
 from tune_experiments.cordial_sync.camera_video import record_cameras, write_camera_videos
-from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, test_starts, world_from
 from tune_experiments.cordial_sync.messages import ROUNDS
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.files import read_arrays
-from tune_experiments.experiment.finding import trial_name
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import record_episode, record_states
-from tune_experiments.play.trial_figures import Draw, Trials, draw_curves, draw_teams
+from tune_experiments.play.recording import record_episode
+from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import plots
 from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, MARKERS, REMARK, new_figure, save
@@ -37,70 +25,6 @@ from tune_experiments.run.run_folder import read_config
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-State = dict[str, np.ndarray]
-PANELS = 4
-"""Start, one third, two thirds, end."""
-_MAX_ROW_WIDTH = 1400
-_GAP, _TEXT, _TITLE = 8, 15, 17
-_MOMENT = ("agent_cells", "agent_headings", "tv", "stand")
-
-
-def draw_trajectory(policy: LoadedPolicy, path: Path) -> Path:
-    """Play from the chosen start and write the image."""
-    starts = test_starts(policy.config)
-    number = median_start(starts)
-    start = single_start(starts, number)
-    states, metrics = record_states(policy, world_from(policy.config, start, 1), EVALUATION_SEED)
-    title = f"{trial_name(policy.method, policy.seed)} in {start.rooms[0].name} from test start {number}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(storyboard(start, states, metrics, title)).save(path, optimize=True)
-    return path
-
-
-def median_start(starts: Starts) -> int:
-    """Index of the first start whose television is the median distance from its stand (the lower of two)."""
-    distances = abs(starts.tv[:, :2] - starts.stand[:, :2]).sum(1)
-    return int(np.flatnonzero(distances == np.sort(distances)[(len(distances) - 1) // 2])[0])
-
-
-def single_start(starts: Starts, number: int) -> Starts:
-    """One start, with only its room."""
-    arrays = starts.state(np.array([number])) | {"room": np.zeros(1, np.int64)}
-    return Starts((starts.rooms[starts.room[number]],), **arrays)
-
-
-def moments(num_steps: int) -> list[int]:
-    """Env steps at which an episode of this length is drawn: start, thirds, end."""
-    return np.linspace(0, num_steps, PANELS).round().astype(int).tolist()
-
-
-def storyboard(start: Starts, states: Sequence[State], metrics: Mapping[str, float], title: str) -> np.ndarray:
-    """The image, [height, width, 3] uint8, of an episode with T + 1 states: at the start and after each env step."""
-    last, room = len(states) - 1, start.rooms[0]
-    way = np.array([state["tv"][:2] for state in states])
-    panels = []
-    for step in moments(last):
-        picture = draw_room(room, *(states[step][name] for name in _MOMENT), path=way[: step + 1], has_legend=False)
-        caption = _ending(last, metrics) if step == last else f"step {step}" if step else "start"
-        panels.append(np.concatenate([caption_strip(caption, picture.shape[1], _TEXT), picture]))
-    width = panels[0].shape[1]
-    columns = PANELS if PANELS * width <= _MAX_ROW_WIDTH else PANELS // 2
-    rows = [_side_by_side(panels[first : first + columns]) for first in range(0, PANELS, columns)]
-    width = rows[0].shape[1]
-    return np.concatenate([caption_strip(title, width, _TITLE), *rows, legend_strip(start.num_agents, width, _TEXT)])
-
-
-def _ending(last: int, metrics: Mapping[str, float]) -> str:
-    if metrics["success"]:
-        return f"step {last}: success"
-    return f"step {last}: failure, {metrics['final_distance']:.2f} m away"
-
-
-def _side_by_side(panels: Sequence[np.ndarray]) -> np.ndarray:
-    gap = np.full((panels[0].shape[0], _GAP, 3), BACKGROUND, np.uint8)
-    return np.concatenate([part for panel in panels for part in (panel, gap)][:-1], axis=1)
 
 
 CURVES = {
@@ -130,21 +54,17 @@ HUES = {
 def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
     """Draw all figures that have data; returns their paths."""
 
-    def trajectory(method: str, policy: LoadedPolicy) -> Path:
-        return draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
-
     def video(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
         if policy.config.observation == "frame":
             cameras = record_cameras(policy, pixels=policy.config.frame_pixels)
             return write_camera_videos(cameras, out / "videos", method)
         return [write_gif(record_episode(policy), out / f"videos/{method}.gif")]
 
-    draws: dict[str, Draw] = {"trajectory": trajectory, "video": video}
     return [
         *draw_curves(out, trials, CURVES, BINS, styles=styles(trials)),
         *draw_curves(out, trials, CURVES, BINS, "curves_by_episodes", x="progress/episodes", styles=styles(trials)),
         *attempt("joint policies", lambda: _draw_joint_policies(out, trials)),
-        *draw_teams(trials, draws),
+        *draw_teams(trials, {"video": video}),
     ]
 
 

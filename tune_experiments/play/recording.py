@@ -240,18 +240,3 @@ def _continue(act: Callable[[Any], Any], world: World, obs: Any, index: int) -> 
             return
         if ended.any():
             obs = world.next_episode(np.flatnonzero(ended))
-
-
-def record_states(policy: LoadedPolicy, world: World, seed: int) -> tuple[list[dict[str, np.ndarray]], dict[str, Any]]:
-    """The states, name -> [...], of world 0's first episode and its metrics; closes the world.
-
-    There are T + 1 of them: the world's `state` at the start and after each of the T env steps.
-    """
-    info: dict[str, Any] = {}
-    with contextlib.closing(world):
-        steps = steps_of_episode(policy, world, seed, 0)
-        states = [{name: values[0].copy() for name, values in world.state.items()}]
-        for *_, info in steps:  # noqa: B007
-            states.append({name: values[0].copy() for name, values in world.state.items()})
-    place = list(info["done_worlds"]).index(0)
-    return states, {name: values[place] for name, values in info["episode"].items()}

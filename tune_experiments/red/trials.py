@@ -87,7 +87,7 @@ def team_commands(seen: Arrays, index: int, words: list[str]) -> Array:
     )
 
 
-RED, RL, SCRATCH = "red", "rl", "scratch"
+RED, SCRATCH = "red", "scratch"
 VALIDATION_SEED = 101
 ORACLE, SILENT, ADVERSARIAL = "oracle", "none", "adversarial"
 SCRIPTED = "scripted executor"

@@ -107,10 +107,6 @@ class PlannedExperiment(Experiment[Planned]):
         """Tests of a team without a trial's folder."""
         return self.evaluate_trial(config, method, policy, None)
 
-    def evaluate_trial(self, config: Planned, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
-        """Whole episodes with the planner."""
-        raise NotImplementedError
-
     def as_loaded(self, config: Planned) -> Planned:
         """See `planner_config.as_loaded`."""
         return as_loaded(config)

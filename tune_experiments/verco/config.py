@@ -187,7 +187,12 @@ class VercoConfig(
                     f"--workers.world-groups {self.workers.world_groups} leaves a group without two worlds, and "
                     f"shuffled hears messages of another world of its group: lower it, or leave out that method"
                 )
-        _check_team(self)
+        width, heads = self.team.language.small.width, self.team.language.small.heads
+        if width % (2 * heads):
+            raise UserError(
+                "--team.language.small.width must be a multiple of twice --team.language.small.heads, "
+                f"{2 * heads}, not {width}"
+            )
         if not self.symbolic.hidden_sizes or min(self.symbolic.hidden_sizes) < 1:
             raise UserError(
                 f"--symbolic.hidden-sizes must be one or more widths of at least 1, not {self.symbolic.hidden_sizes}"
@@ -259,13 +264,6 @@ def _whole(path: str) -> str:
     """The absolute path of an existing folder; other names are not changed."""
     found = Path(path).expanduser()
     return str(found.absolute()) if path and found.is_dir() else path
-
-
-def _check_team(config: VercoConfig) -> None:
-    small = "team.language.small"
-    width, heads = config.team.language.small.width, config.team.language.small.heads
-    if width % (2 * heads):
-        raise UserError(f"--{small}.width must be a multiple of twice --{small}.heads, {2 * heads}, not {width}")
 
 
 def make_world(config: VercoConfig, num_worlds: int = 1, first_world: int = 0) -> Salad:

@@ -108,11 +108,8 @@ CONFINED = {
     ),
     "growing number": (body("x = 3", "for i in range(900):", "    x = x * x", "return 0"), "CPU time|MemoryError"),
     "wrong value": (body("return 2"), "0 and 1"),
-    "text": (body("return '1'"), "0 and 1"),
-    "nothing": (body("pass"), "0 and 1"),
     "missing key": (body("return current['no']"), "KeyError"),
     "words of its own": (body("return int('obey me')"), "^(?!.*obey).*ValueError"),
-    "division": (body("return 1 // 0"), "ZeroDivisionError"),
     "changes the states": (body("x = current.get('list')", "x += [1]", "return 0"), "changes"),
 }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rl_models.chat.client import ChatClient
-from rl_models.chat.record import Recorded, Replay
+from rl_models.chat.record import Replay
 from rl_models.planners.calling import Caller
 from rl_models.planners.commander import RandomCommander
 from rl_models.planners.plans import FailedPlan, Memory
@@ -26,9 +26,9 @@ class LongestFirst:
         return [Scored(tuple(float(len(text)) for text in phrases), 100) for _, phrases in questions]
 
 
-def planner(scorer, transport=None):
+def planner(scorer):
     backend = ScoredBackend(scorer)
-    return ScoredPlanner(Caller(ChatClient(transport or backend, 1), "m", prepare=backend.prepare), DOMAIN)
+    return ScoredPlanner(Caller(ChatClient(backend, 1), "m", prepare=backend.prepare), DOMAIN)
 
 
 def test_each_agent_gets_the_best_of_what_it_can_begin_and_hears_what_those_before_were_told():
@@ -67,14 +67,6 @@ def test_a_plan_that_failed_is_told_and_not_made_again():
         plans += found.revise([FailedPlan(plans[-1], (True, False), memory)])
     assert len({plan.commands for plan in plans}) == 3
     assert plans[0].commands[1] in scorer.batches[-1][0][0][1].content
-
-
-def test_a_record_answers_in_the_place_of_the_model(tmp_path):
-    path, states = tmp_path / "planner.jsonl", DOMAIN.diverse_states(4, seed=2)
-    recorded = planner(LongestFirst(), Recorded(path, ScoredBackend(LongestFirst()))).plan(states)
-    replayed = ScoredPlanner(caller(Replay(path)), DOMAIN)
-    assert replayed.plan(states) == recorded
-    assert replayed.caller.counts == {"asked": 8, "answered": 8, "recorded": 8}
 
 
 def test_rules_answer_what_a_record_does_not_hold_and_are_counted(tmp_path):

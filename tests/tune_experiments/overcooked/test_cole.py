@@ -16,7 +16,7 @@ from tune_experiments.overcooked import cole_solver as solver
 from tune_experiments.overcooked.cole import Cole
 from tune_experiments.overcooked.config import ColeSettings
 from tune_experiments.overcooked.partners import KitchenWithMixture, Mixture
-from tune_experiments.overcooked.trials import payoff, plan, self_play_team, worlds_of_generation
+from tune_experiments.overcooked.trials import plan, self_play_team, worlds_of_generation
 from tune_experiments.overcooked_selfplay import SMOKE
 
 PAIR = np.array([[3.0, 0], [0, 2]])
@@ -214,11 +214,6 @@ def test_kitchens_learners_and_members_of_a_stored_trial_go_on_exactly(tmp_path)
     assert len(one.generations) == 3 and one.generations == other.generations
     for name, weights in one.policy().state_dict().items():
         assert weights.equal(other.policy().state_dict()[name])
-
-
-def test_a_payoff_is_the_reward_of_a_pair_of_chefs():
-    team = self_play_team(SMOKE, 1)
-    assert payoff(SMOKE, team, stubborn_team(SMOKE, STAY)) == 0.0
 
 
 def test_partners_are_paid_as_far_as_shaping_has_fallen():

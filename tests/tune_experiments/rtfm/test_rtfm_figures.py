@@ -79,9 +79,3 @@ def test_an_episode_is_watched_with_all_that_attends(method, rows):
     for frame, picture in zip(frames, plain, strict=True):
         np.testing.assert_array_equal(frame[:, : picture.shape[1]], picture)
         assert (frame.shape[1] > picture.shape[1]) == bool(rows)
-
-
-def test_render_films_what_is_attended_to():
-    policy = untrained()
-    assert EXPERIMENT.video is not None
-    np.testing.assert_array_equal(EXPERIMENT.video(policy, 3), draw_frames(watch_reading(policy, 3)))
