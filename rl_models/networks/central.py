@@ -68,40 +68,28 @@ class Central(OneMemory):
     def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
         """Build the network for N agents, each with a view (C, 15, 15)."""
         super().__init__()
-        encoder = _SideBySide if num_agents == 2 else _Stacked
-        self.sight = encoder(config, num_agents, view[0])
+        self.sight = _Sight(config, num_agents, view[0])
         self.add_recurrence(num_agents, config.channels[-1], config.hidden_size)
 
 
-class _SideBySide(nn.Module):
-    """The same convolutions for every agent's view, then one MLP over all agents."""
+class _Sight(nn.Module):
+    """The same convolutions for the views of two agents, then an MLP over both; other teams' views are one image."""
 
     def __init__(self, config: TboneConfig, num_agents: int, channels: int) -> None:
         super().__init__()
-        features = config.channels[-1]
+        width, images = config.channels[-1], 1 if num_agents == 2 else num_agents
         self.embedding = ChannelEmbedding(channels, config.cell_features)
-        self.convolutions = grid_convolutions(config.cell_features, config.channels)
-        self.together = dense((num_agents * features, num_agents * features, features), nn.ReLU)
+        self.convolutions = grid_convolutions(images * config.cell_features, config.channels)
+        self.together = dense((2 * width, 2 * width, width), nn.ReLU) if num_agents == 2 else None
 
     def forward(self, views: Tensor) -> Tensor:
         """Views [K, N, C, 15, 15] -> features [K, channels of the last convolution]."""
-        visual = embed_and_convolve(self.embedding, self.convolutions, views.flatten(0, 1))
-        together: Tensor = self.together(visual.view(len(views), -1))
-        return together
-
-
-class _Stacked(nn.Module):
-    """Convolutions over one image whose channels are the embedded views of all agents."""
-
-    def __init__(self, config: TboneConfig, num_agents: int, channels: int) -> None:
-        super().__init__()
-        self.embedding = ChannelEmbedding(channels, config.cell_features)
-        self.convolutions = grid_convolutions(num_agents * config.cell_features, config.channels)
-
-    def forward(self, views: Tensor) -> Tensor:
-        """Views [K, N, C, 15, 15] -> features [K, channels of the last convolution]."""
+        visual: Tensor
+        if self.together is not None:
+            visual = embed_and_convolve(self.embedding, self.convolutions, views.flatten(0, 1))
+            visual = self.together(visual.view(len(views), -1))
+            return visual
         cells = self.embedding(views.flatten(0, 1)).unflatten(0, views.shape[:2])
         # The last convolution needs channels-last memory order.
-        image = cells.permute(0, 3, 4, 1, 2).flatten(-2).movedim(-1, 1)
-        visual: Tensor = self.convolutions(image)
+        visual = self.convolutions(cells.permute(0, 3, 4, 1, 2).flatten(-2).movedim(-1, 1))
         return visual
