@@ -4,7 +4,7 @@ A Cordial Sync, section 6.1 (the view) and the authors' code.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
@@ -66,6 +66,19 @@ def grid_convolutions(inputs: int, channels: tuple[int, int, int, int]) -> nn.Se
         _WholeInputConvolution(third, fourth, 3),
     )
     return nn.Sequential(*[part for layer in layers for part in (layer, nn.ReLU(inplace=True))])
+
+
+def leaky_convolutions(inputs: int, channels: Sequence[int], first_kernel: int = 3) -> nn.Sequential:
+    """Convolutions of 3 x 3, the last one without padding, with a leaky ReLU after each.
+
+    The first of several has a kernel of side `first_kernel`, an odd number.
+    """
+    layers: list[nn.Module] = []
+    for number, width in enumerate(channels, start=1):
+        kernel = first_kernel if number == 1 < len(channels) else 3
+        layers += [nn.Conv2d(inputs, width, kernel, padding=kernel // 2 * (number < len(channels))), nn.LeakyReLU()]
+        inputs = width
+    return nn.Sequential(*layers)
 
 
 def embed_and_convolve(embedding: ChannelEmbedding, convolutions: nn.Sequential, grid: Tensor) -> Tensor:

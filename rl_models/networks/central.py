@@ -42,22 +42,18 @@ class OneMemory(nn.Module):
         """Features of the team, [B, T, 1, hidden_size] float32, from the encoder's observation [B, T, N, ...] uint8."""
         seen = obs[self.observation_keys[0]]
         visual = apply_in_chunks(self.sight, seen.flatten(0, 1)).unflatten(0, seen.shape[:2])
-        outputs, state = self._run_lstm(self.lstm.input_gates(visual), state, is_first)
-        return Features((outputs + self.update(outputs)).unsqueeze(2), state)
-
-    def _run_lstm(self, gates: Tensor, state: State, is_first: Tensor) -> tuple[Tensor, State]:
-        """Gates [B, T, 4 * hidden_size] -> outputs [B, T, hidden_size] and the state after the last step."""
-        output, memory = state["output"], state["memory"]
-        outputs = []
         # The gradient of `unbind` is one tensor; indexing each step would allocate a tensor of all T steps T times.
-        steps = gates.unbind(1)
+        gates = self.lstm.input_gates(visual).unbind(1)
+        output, memory, steps = state["output"], state["memory"], []
         for step, episode_starts in enumerate(steps_with_starts(is_first)):
             if episode_starts:
                 keep = (~is_first[:, step])[:, None]
                 output, memory = output * keep, memory * keep
-            output, memory = self.lstm.step(steps[step], output, memory)
-            outputs.append(output)
-        return torch.stack(outputs, 1), {"output": output, "memory": memory}
+            output, memory = self.lstm.step(gates[step], output, memory)
+            steps.append(output)
+        outputs = torch.stack(steps, 1)
+        features = (outputs + self.update(outputs)).unsqueeze(2)
+        return Features(features, {"output": output, "memory": memory})
 
 
 class Central(OneMemory):

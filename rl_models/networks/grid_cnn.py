@@ -5,13 +5,11 @@ the last has no padding, then linear layers, with leaky ReLU after each. It has 
 one that `key` names.
 """
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor, nn
 
 from rl_models.layers.dense import dense
-from rl_models.layers.grid_convolutions import apply_in_chunks, whole_input_convolution
+from rl_models.layers.grid_convolutions import apply_in_chunks, leaky_convolutions, whole_input_convolution
 from rl_models.layers.initialisation import glorot_
 from rl_models.networks.network_config import GridCnnConfig
 from rl_models.policy import Features, State, Stateless, legal_actions
@@ -30,7 +28,7 @@ class GridCnn(Stateless):
             raise ValueError(f"the last convolution needs a grid of 3 x 3 at least, got {height} x {width}")
         self.num_agents = num_agents
         self.observation_keys = (key,)
-        self.convolutions = nn.Sequential(*_convolutions(channels, config))
+        self.convolutions = leaky_convolutions(channels, config.channels, config.first_kernel)
         flat = config.channels[-1] * (height - 2) * (width - 2)
         self.dense = dense((flat, *config.hidden_sizes), nn.LeakyReLU)
         self.features = config.hidden_sizes[-1]
@@ -53,12 +51,3 @@ class GridCnn(Stateless):
         for layer in others:
             features = layer(features)
         return features
-
-
-def _convolutions(channels: int, config: GridCnnConfig) -> Iterator[nn.Module]:
-    last = len(config.channels) - 1
-    for number, width in enumerate(config.channels):
-        kernel = config.first_kernel if number == 0 < last else 3
-        yield nn.Conv2d(channels, width, kernel, padding=0 if number == last else kernel // 2)
-        yield nn.LeakyReLU()
-        channels = width

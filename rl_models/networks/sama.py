@@ -12,13 +12,13 @@ whole state.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from rl_models.layers.dense import dense
+from rl_models.layers.grid_convolutions import leaky_convolutions
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.sentences import SentenceReader, score_table
 from rl_models.layers.words import padding_scores
@@ -59,7 +59,7 @@ class Sama(Stateless):
         self.word_keys, self.word_values = (nn.Linear(encoder.features, width) for _ in range(2))
         self.symbols = nn.Embedding(sizes.symbols, width, padding_idx=0)
         self.places = nn.Parameter(torch.zeros(width, sizes.height, sizes.width))
-        self.convolutions = nn.Sequential(*_convolutions(width, config.channels))
+        self.convolutions = leaky_convolutions(width, config.channels)
         flat = config.channels[-1] * (sizes.height - 2) * (sizes.width - 2)
         self.policy = dense((flat + width, hidden_size, hidden_size), nn.LeakyReLU)
         self.value = dense((flat + sizes.num_agents * width, hidden_size, hidden_size), nn.LeakyReLU)
@@ -112,10 +112,3 @@ class Sama(Stateless):
         cells = nn.functional.embedding(rows, table.flatten(0, 1)).sum(1).movedim(-1, 1)
         features: Tensor = self.convolutions(cells + self.places)
         return features.flatten(1)
-
-
-def _convolutions(channels: int, widths: tuple[int, ...]) -> Iterator[nn.Module]:
-    for number, width in enumerate(widths, start=1):
-        yield nn.Conv2d(channels, width, 3, padding=int(number < len(widths)))
-        yield nn.LeakyReLU()
-        channels = width
