@@ -5,7 +5,7 @@ input of the last layer is the sum of the two layers before it. Cells and texts 
 so a caller may mask cells.
 """
 
-from abc import ABC, abstractmethod
+from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -61,27 +61,7 @@ def _convolve(convolution: nn.Conv2d, grid: Tensor) -> Tensor:
     return output
 
 
-class GridStack(nn.Module, ABC):
-    """Layers over the grid, which read the texts in their own way."""
-
-    features: int
-
-    @abstractmethod
-    def forward(
-        self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """V of the last layer [K, H, W, F] float32, and its maximum over the grid [K, F] float32.
-
-        Of cells [K, H, W, cell features], their offsets from the agent [K, H, W, 2], and the part of the text features
-        that does not depend on the grid [K, text features], float32 each.
-        """
-
-    def first_query(self, cells: Tensor) -> Tensor:
-        """First query to the document, of a single cell at the agent's place: [Q, F] -> [Q, F] float32."""
-        raise TypeError(f"{type(self).__name__} does not attend to the document, so its cells have no query")
-
-
-class Film2Stack(GridStack):
+class Film2Stack(nn.Module):
     """Layers of FiLM², or of FiLM."""
 
     def __init__(
@@ -122,7 +102,12 @@ class Film2Stack(GridStack):
     def forward(
         self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
     ) -> tuple[Tensor, Tensor]:
-        """See `GridStack.forward`; each layer attends to the document by what the layers before it show."""
+        """V of the last layer [K, H, W, F] float32, and its maximum over the grid [K, F] float32.
+
+        Of cells [K, H, W, cell features], their offsets from the agent [K, H, W, 2], and the part of the text features
+        that does not depend on the grid [K, text features], float32 each. Each layer attends to the document by what
+        the layers before it show.
+        """
         outputs, largest = [cells], cells
         for index, layer in enumerate(self.layers):
             text = fixed
@@ -156,7 +141,7 @@ def _weighted_cells(layer: nn.Module, cells: Tensor, offsets: Tensor) -> Tensor:
     return (scores.softmax(-1)[:, None] @ cells.flatten(1, 2)).squeeze(1)
 
 
-class ConvolutionStack(GridStack):
+class ConvolutionStack(nn.Module):
     """Convolutions over cells to which the text features are appended (RTFM, appendix C.2)."""
 
     def __init__(self, cell_features: int, text_features: int, channels: tuple[int, ...]) -> None:
@@ -172,13 +157,16 @@ class ConvolutionStack(GridStack):
     def forward(
         self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
     ) -> tuple[Tensor, Tensor]:
-        """See `GridStack.forward`; `attend` is not used."""
+        """See `Film2Stack.forward`; `attend` is not used."""
         texts = fixed[:, None, None].expand(*cells.shape[:3], -1)
         outputs = [torch.cat([cells, texts], -1)]
         for layer in self.layers:
             visual = torch.cat([layer_input(outputs, len(self.layers)), offsets], -1)
             outputs.append(layer(visual.permute(0, 3, 1, 2)).relu_().permute(0, 2, 3, 1))
         return outputs[-1], largest_on_grid(outputs[-1])
+
+
+GridStack: TypeAlias = Film2Stack | ConvolutionStack
 
 
 def layer_input(outputs: list[Tensor], layers: int) -> Tensor:

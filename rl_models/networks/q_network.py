@@ -29,12 +29,12 @@ class Encoder(Protocol):
 class QValues(nn.Module):
     """A network whose features are action values: `QNetwork`, or one with roles or sub-tasks."""
 
-    num_agents: int
-    features: int
-    encoder: Encoder
-
     input: nn.Linear
     memory: nn.GRUCell
+
+    def __init__(self, encoder: Encoder, num_agents: int, num_actions: int) -> None:
+        super().__init__()
+        self.num_agents, self.features, self.encoder = num_agents, num_actions, encoder
 
     def initial_state(self, batch: int) -> State:
         """Zero recurrent state before an episode, `hidden` -> [B, N, hidden_size] float32."""
@@ -45,9 +45,7 @@ class QNetwork(QValues):
     """Values of every agent's actions."""
 
     def __init__(self, encoder: Encoder, num_agents: int, num_actions: int, hidden_size: int = 64) -> None:
-        super().__init__()
-        self.num_agents, self.features = num_agents, num_actions
-        self.encoder = encoder
+        super().__init__(encoder, num_agents, num_actions)
         self.input = nn.Linear(encoder.features + num_agents, hidden_size)
         self.memory = nn.GRUCell(hidden_size, hidden_size)
         self.output = nn.Linear(hidden_size, num_actions)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.words import padding_scores
-from rl_models.networks.film2_stack import GridStack
+from rl_models.networks.film2_stack import Film2Stack, GridStack
 from rl_models.networks.mentions import DOCUMENTS, MAX_CONTRASTED, SCORES
 from rl_models.networks.network_config import Activation
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, DocumentAttention, DocumentReader, TextFeatures
@@ -168,7 +168,7 @@ class ReadingNetwork(Stateless):
 
     def _contrast(self, grid: Tensor, document: EncodedTexts | None) -> dict[str, Tensor]:
         """Scores [K, U] of frames and documents: sum over names of logsumexp over words of query . state."""
-        assert document is not None
+        assert document is not None and isinstance(self.stack, Film2Stack)
         used, rows = document.rows.unique(return_inverse=True)
         states, lengths = (
             document.encoded[name].index_select(0, used[:MAX_CONTRASTED]) for name in ("visual_states", "lengths")

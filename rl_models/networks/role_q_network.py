@@ -33,8 +33,7 @@ class RoleQNetwork(QValues):
     def __init__(
         self, encoder: Encoder, num_agents: int, num_actions: int, config: RoleConfig, hidden_size: int = 64
     ) -> None:
-        super().__init__()
-        self.num_agents, self.features, self.encoder = num_agents, num_actions, encoder
+        super().__init__(encoder, num_agents, num_actions)
         self._config, inputs, width = config, encoder.features + num_agents, config.hidden_size
         self.role_encoder = _perceptron(inputs, width, 2 * config.role_size)
         self.role_decoder = _hidden_layer(config.role_size, width)

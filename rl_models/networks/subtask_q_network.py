@@ -29,8 +29,7 @@ class SubtaskQNetwork(QValues):
     def __init__(
         self, encoder: Encoder, num_agents: int, num_actions: int, config: SubtaskConfig, hidden_size: int = 64
     ) -> None:
-        super().__init__()
-        self.num_agents, self.features, self.encoder = num_agents, num_actions, encoder
+        super().__init__(encoder, num_agents, num_actions)
         self._config, inputs, vector = config, encoder.features + num_agents, config.vector_size
         self.ability_input = nn.Linear(inputs, hidden_size)
         self.ability_memory = nn.GRUCell(hidden_size, hidden_size)

@@ -11,7 +11,6 @@ summary, and each summary is a query to the document, whose result is its answer
 summaries, and the answers too.
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -112,8 +111,8 @@ PAPER = Txt2PiConfig(PAPER_READER, first_summary="max_of_linear", activation="re
 
 
 @dataclass(frozen=True)
-class _SummariesConfig(ABC):
-    """Common configuration of the baselines FiLM and CNN, which read by summaries of the three texts."""
+class FilmConfig:
+    """Configuration of the FiLM baseline: summaries of the three texts modulate the visual features."""
 
     cell: Cell = "gru"
     """Recurrent cell of the readers; the paper's is LSTM."""
@@ -143,22 +142,13 @@ class _SummariesConfig(ABC):
         stack = self.build_stack(reader.features)
         return ReadingNetwork(sizes, words, reader, stack, self.features, self.activation)
 
-    @abstractmethod
-    def build_stack(self, text_features: int) -> GridStack:
-        """Build the layers over the grid, for texts of this width."""
-
-
-@dataclass(frozen=True)
-class FilmConfig(_SummariesConfig):
-    """Configuration of the FiLM baseline: text summaries modulate the visual features."""
-
     def build_stack(self, text_features: int) -> GridStack:
         """Build FiLM layers, for texts of this width."""
         return Film2Stack(self.word_features, text_features, 0, self.channels, modulates_text=False)
 
 
 @dataclass(frozen=True)
-class CnnConfig(_SummariesConfig):
+class CnnConfig(FilmConfig):
     """Configuration of the CNN baseline: text summaries are appended to every cell."""
 
     goal_hidden_size: int = 100
