@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from rl_models.batch import Batch
-from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.extra_loss import Statistics, weighed
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
 
-_EPSILON = 1e-6
+EPSILON = 1e-6
 """Added to every attention weight, so that the loss is finite if a weight is 0."""
 
 
@@ -26,12 +26,7 @@ def attention_loss(weights: Tensor, targets: Tensor) -> Tensor:
     Weights [..., L] float32 sum to 1; targets [...] int are indices of the right words.
     """
     on_target = torch.take_along_dim(weights, targets.long()[..., None], -1).squeeze(-1)
-    return -(on_target + _EPSILON).log()
-
-
-def attention_hits(weights: Tensor, targets: Tensor) -> Tensor:
-    """Whether the right word has more attention than any other: weights [..., L] and targets [...] -> [...] bool."""
-    return weights.argmax(-1) == targets
+    return -(on_target + EPSILON).log()
 
 
 OBSERVATION = "answer_word"
@@ -56,11 +51,6 @@ class AttentionSupervision:
         steps = batch["reward"].shape[1]
         weights = output.extras[ATTENTION][:, :steps]
         targets = batch[f"obs/{OBSERVATION}"][:, :steps, :, None].expand(weights.shape[:-1])
-        loss, weight = attention_loss(weights, targets).mean(), self.weight.coefficient(progress)
-        hits = attention_hits(weights.detach(), targets).float().mean()
-        statistics: Statistics = {
-            "loss/attention": loss.detach(),
-            "schedule/attention": weight,
-            "policy/attention_hits": hits,
-        }
-        return weight * loss, statistics
+        errors, hits = attention_loss(weights, targets), weights.argmax(-1) == targets
+        loss, statistics = weighed("attention", errors.mean(), self.weight.coefficient(progress))
+        return loss, statistics | {"policy/attention_hits": hits.float().mean()}

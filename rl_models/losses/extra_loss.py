@@ -29,6 +29,11 @@ class ExtraLoss(Protocol):
         """The weighted loss, a scalar, and numbers to log, from output and batch (`batch.py`) of shape [B, T]."""
 
 
+def weighed(name: str, loss: Tensor, weight: Tensor | float) -> tuple[Tensor, Statistics]:
+    """`weight` times a loss, both scalars, and the two numbers to log: `loss/NAME` and `schedule/NAME`."""
+    return weight * loss, {f"loss/{name}": loss.detach(), f"schedule/{name}": weight}
+
+
 @dataclass(frozen=True)
 class MeanLoss:
     """A `loss` that stays a mean over steps where the algorithm sums its own loss over them (`ImpalaConfig`)."""

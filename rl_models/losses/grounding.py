@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rl_models.batch import Batch
-from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.extra_loss import Statistics, weighed
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.networks.emma import SCORES, SENTENCES, SPRITES
 from rl_models.policy import TeamOutput
@@ -80,12 +80,8 @@ class GroundingLoss:
         parts = [output.extras[name][:, :steps] for name in (SCORES, SENTENCES, SPRITES)]
         agents = [agent_loss(*of_agent) for of_agent in zip(*(part.unbind(2) for part in parts), strict=True)]
         loss, matched = (torch.stack(values).mean() for values in zip(*agents, strict=True))
-        statistics: Statistics = {
-            "loss/grounding": loss.detach(),
-            "schedule/grounding": weight,
-            "grounding/matched": matched,
-        }
-        return weight * loss, statistics
+        loss, statistics = weighed("grounding", loss, weight)
+        return loss, statistics | {"grounding/matched": matched}
 
 
 def agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rl_models.batch import Batch
 from rl_models.distributions.joint_policy import is_possible
-from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.extra_loss import Statistics, weighed
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
@@ -45,8 +45,5 @@ class Imitation:
         with torch.set_grad_enabled(not self.weight.is_zero(progress) and torch.is_grad_enabled()):
             loss = imitation_loss(output.policy.log_prob(expert.clamp(min=0)), is_advised)
         agrees = (batch["actions"] == expert).all(-1) if "actions" in batch else torch.zeros_like(is_advised)
-        return weight * loss, {
-            "loss/imitation": loss.detach(),
-            "schedule/imitation": weight,
-            "policy/expert_agreement": masked_mean(agrees.float(), is_advised),
-        }
+        loss, statistics = weighed("imitation", loss, weight)
+        return loss, statistics | {"policy/expert_agreement": masked_mean(agrees.float(), is_advised)}

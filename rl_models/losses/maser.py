@@ -16,7 +16,7 @@ from torch import Tensor
 from rl_models.batch import Batch
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
-from rl_models.losses.q_learning import chosen_values
+from rl_models.losses.q_learning import best_values, chosen_values
 from rl_models.networks.qmix_policy import ONLINE, REPRESENTATION, TARGET, make_mixing
 from rl_models.networks.role_team_config import MaserConfig
 from rl_models.policy import TeamOutput
@@ -37,11 +37,6 @@ class Subgoals:
     step: Tensor
     intrinsic: Tensor
     own: Tensor
-
-
-def best_values(online: Tensor, target: Tensor) -> Tensor:
-    """Target values [..., N, A] of the actions best by the online values [..., N, A]: [..., N] float32."""
-    return chosen_values(target, online.argmax(-1))
 
 
 def subgoal_steps(own: Tensor, team: Tensor, is_first: Tensor, own_value_share: float) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rl_models.batch import Batch
-from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.extra_loss import Statistics, weighed
 from rl_models.networks.mentions import DOCUMENTS, SCORES
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
@@ -40,6 +40,5 @@ class MentionContrast:
         """See `ExtraLoss`; the network's `contrasts` are on, else it raises ValueError."""
         if SCORES not in output.extras:
             raise ValueError("the contrastive loss needs a matching reader with contrasts=True")
-        weight = self.weight.coefficient(progress)
         loss = document_contrast(output.extras[SCORES].flatten(0, 2), output.extras[DOCUMENTS].flatten())
-        return weight * loss, {"loss/mention_contrast": loss.detach(), "schedule/mention_contrast": weight}
+        return weighed("mention_contrast", loss, self.weight.coefficient(progress))

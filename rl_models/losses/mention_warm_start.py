@@ -11,26 +11,14 @@ import torch
 from torch import Tensor
 
 from rl_models.batch import Batch
-from rl_models.losses.attention_supervision import ATTENTION
-from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.attention_supervision import ATTENTION, EPSILON
+from rl_models.losses.extra_loss import Statistics, weighed
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
 
-_EPSILON = 1e-6
-"""Added to every attention weight, so that the loss is finite if a weight is 0."""
 _NEVER = -1e9
 """Score of padding; it is finite, so an empty document gives no NaN."""
-
-
-def mention_target(vectors: Tensor, tokens: Tensor, words: Tensor, sharpness: float) -> Tensor:
-    """Attention [K, L] float32 to the words that mention each thing e [K, F], among documents [K, L], 0 for padding.
-
-    `words` [V, F] float32 is the table of words, and the softmax of the matches has the inverse temperature
-    `sharpness`.
-    """
-    matches = (vectors @ words.T).gather(1, tokens)
-    return (sharpness * matches).masked_fill(tokens == 0, _NEVER).softmax(-1)
 
 
 @dataclass(frozen=True)
@@ -67,18 +55,19 @@ class MentionWarmStart:
         if self.weight.is_zero(progress):
             return attention.new_zeros(()), {"schedule/mention_warm_start": weight}
         target, exists = (part.unflatten(0, attention.shape[:3]) for part in self._targets(batch, steps))
-        errors = -(target[..., None, :] * (attention + _EPSILON).log()).sum(-1).mean(-1)
-        loss = masked_mean(errors, exists)
-        return weight * loss, {"loss/mention_warm_start": loss.detach(), "schedule/mention_warm_start": weight}
+        errors = -(target[..., None, :] * (attention + EPSILON).log()).sum(-1).mean(-1)
+        return weighed("mention_warm_start", masked_mean(errors, exists), weight)
 
     def _targets(self, batch: Batch, steps: int) -> tuple[Tensor, Tensor]:
-        """Targets [K, L] float32 of all frames, and whether there is a target, [K] bool."""
+        """Attention to the words that mention the things asked for, [K, L] float32, and whether there are any, [K]."""
         grid = batch["obs/grid"][:, :steps].flatten(0, 2).flatten(1).long()
         tokens = batch["texts/document"][batch["obs/document"][:, :steps].flatten().long()].long()
         words = self.words(grid.device)
         asked = self.is_asked.to(grid.device)[grid]
         vectors = (words[self.names.to(grid.device)].sum(1)[grid] * asked[..., None]).sum(1)
-        return mention_target(vectors, tokens, words, self.sharpness), asked.any(1) & (tokens != 0).any(1)
+        is_word = tokens != 0
+        matches = self.sharpness * (vectors @ words.T).gather(1, tokens)
+        return matches.masked_fill(~is_word, _NEVER).softmax(-1), asked.any(1) & is_word.any(1)
 
     def words(self, device: torch.device) -> Tensor:
         """Random words, N(0, 1 / F), whose padding is 0: [V, F] float32."""

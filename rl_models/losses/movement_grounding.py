@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from rl_models.batch import Batch
 from rl_models.layers.tracks import SAME
-from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.extra_loss import Statistics, weighed
 from rl_models.networks.emma import MOVED, MOVEMENT_SCORES
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
@@ -55,5 +55,4 @@ class MovementGroundingLoss:
         if MOVED not in output.extras:
             raise ValueError("the movement contrast needs a team whose queries hold movements: set its weight to 0")
         scores, moved = (output.extras[name][:, :steps].flatten(0, 2) for name in (MOVEMENT_SCORES, MOVED))
-        loss = movement_contrast(scores.logsumexp(-1), moved)
-        return weight * loss, {"loss/movement_grounding": loss.detach(), "schedule/movement_grounding": weight}
+        return weighed("movement_grounding", movement_contrast(scores.logsumexp(-1), moved), weight)

@@ -17,6 +17,11 @@ def chosen_values(values: Tensor, actions: Tensor) -> Tensor:
     return values.gather(-1, actions.long()[..., None]).squeeze(-1)
 
 
+def best_values(online: Tensor, target: Tensor) -> Tensor:
+    """Target values [..., N, A] of the actions best by the online values [..., N, A]: [..., N] float32."""
+    return chosen_values(target, online.argmax(-1))
+
+
 def double_q_values(online: Tensor, target: Tensor, mix: Callable[[Tensor], Tensor]) -> Tensor:
     """Joint values Q_tot'(s, argmax of online values), [B, T] float32.
 
@@ -27,7 +32,7 @@ def double_q_values(online: Tensor, target: Tensor, mix: Callable[[Tensor], Tens
         target: [B, T, N, A] float32, the target network's values; they evaluate the actions.
         mix: the target mixer, [B, T, N] -> [B, T].
     """
-    return mix(chosen_values(target, online.argmax(-1)))
+    return mix(best_values(online, target))
 
 
 def td_targets(reward: Tensor, discounts: Tensor, following: Tensor, trace: Tensor | None = None) -> Tensor:

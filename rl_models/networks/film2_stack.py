@@ -36,7 +36,8 @@ class Film2(nn.Module):
 
         From X_vis [K, H, W, inputs] and x_text [K, text features], float32 both.
         """
-        images = _convolve(self.convolutions, visual).split(self.channels, -1)
+        # Views of channels-last memory, so nothing is copied.
+        images = self.convolutions(visual.permute(0, 3, 1, 2)).permute(0, 2, 3, 1).split(self.channels, -1)
         vectors = self.projections(text)[:, None, None].split(self.channels, -1)
         output = _modulated(images[0], vectors[0], vectors[1])
         if self.modulates_text:
@@ -53,12 +54,6 @@ def largest_on_grid(cells: Tensor) -> Tensor:
 def _modulated(features: Tensor, gain: Tensor, shift: Tensor) -> Tensor:
     """ReLU((1 + gain) * features + shift): eq. 3 for the visual features, eq. 6 for the text."""
     return torch.addcmul(shift, gain + 1, features).relu_()
-
-
-def _convolve(convolution: nn.Conv2d, grid: Tensor) -> Tensor:
-    """Convolution of [K, H, W, channels]; a view of channels-last memory, so nothing is copied."""
-    output: Tensor = convolution(grid.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
-    return output
 
 
 class Film2Stack(nn.Module):
