@@ -1,7 +1,5 @@
 """Views of an invented room, coordination sets and small teams, for the tests of TBONE and central policies."""
 
-import math
-
 import numpy as np
 import torch
 
@@ -40,12 +38,3 @@ def coordination(agents):
     actions, modalities = coordinated_actions(agents)
     groups = np.broadcast_to(modalities > 0, actions.shape[:2]).astype(int)
     return CoordinationSet(torch.from_numpy(actions), torch.from_numpy(groups))
-
-
-def assert_starts_as_the_authors_do(policy, convolution, dense):
-    """Weights of a convolution of 3 x 3 and of a dense layer, and all biases."""
-    convolution_bound, dense_bound = math.sqrt(12 / (9 * sum(convolution.shape[:2]))), math.sqrt(6 / sum(dense.shape))
-    assert 0.98 * convolution_bound < convolution.abs().max() <= convolution_bound
-    assert 0.99 * dense_bound < dense.abs().max() <= dense_bound
-    biases = [weights for name, weights in policy.named_parameters() if "bias" in name]
-    assert len(biases) > 10 and not any(bias.any() for bias in biases)

@@ -1,10 +1,9 @@
-"""Readers of padded texts equal packed ones, attention ignores padding, and FiLM² follows its equations."""
+"""Readers of padded texts equal packed ones."""
 
 import pytest
 import torch
 
 from rl_models.layers.words import Bidirectional
-from rl_models.networks.film2_stack import Film2
 from tests.rl_models.networks.slow_reading import packed
 
 
@@ -27,17 +26,3 @@ def test_a_padded_text_is_read_as_a_packed_one(cell, longest):
     expected = torch.autograd.grad((wanted * is_word * toward).sum(), inputs)
     found = torch.autograd.grad((read * is_word * toward).sum(), inputs)
     torch.testing.assert_close(found, expected, atol=1e-10, rtol=0)
-
-
-@pytest.mark.parametrize("modulates_text", [True, False])
-def test_gradients_of_film2_are_those_of_finite_differences(modulates_text):
-    torch.manual_seed(0)
-    layer = Film2(2, 3, 2, modulates_text).double()
-    parameters = dict(layer.named_parameters())
-
-    def run(seen, text, *values):
-        named = dict(zip(parameters, values, strict=True))
-        output, largest = torch.func.functional_call(layer, named, (seen, text))
-        return output * 0.7, largest
-
-    assert torch.autograd.gradcheck(run, (draw(2, 3, 3, 2), draw(2, 3, seed=1), *parameters.values()))

@@ -64,6 +64,8 @@ def test_the_attention_error_is_the_mean_over_steps_and_layers_of_the_told_word(
         for layer in range(layers)
     ]
     assert statistics["loss/attention"].item() == pytest.approx(np.mean(slow), rel=1e-4)
+    hits = weights.argmax(-1) == told[:, :time, :, None]
+    assert statistics["policy/attention_hits"] == hits.float().mean()
 
 
 def test_its_gradient_reaches_the_document_reader_the_words_and_what_sees_the_grid_but_no_head():
