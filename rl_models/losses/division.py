@@ -146,7 +146,7 @@ class AgentModellingLoss:
         mask = None if deciding is None else values_of_others(deciding)
         mask = mask if mask is None or alive is None else mask & alive[..., None]
         loss = team_mean(modelling_loss(logits, actions).flatten(2), None if mask is None else mask.flatten(2))
-        hits = masked_mean(modelling_hits(logits.detach(), actions).float(), mask)
+        hits = masked_mean((logits.argmax(-1) == values_of_others(actions)).float(), mask)
         return self.weight * loss, {"loss/agent_modelling": loss.detach(), "division/others_accuracy": hits}
 
 
@@ -241,11 +241,3 @@ def modelling_loss(logits: Tensor, actions: Tensor) -> Tensor:
     all.
     """
     return -torch.take_along_dim(logits.log_softmax(-1), values_of_others(actions)[..., None], -1).squeeze(-1)
-
-
-def modelling_hits(logits: Tensor, actions: Tensor) -> Tensor:
-    """Whether the other agent took the action with the largest predicted probability, [..., N, N - 1] bool.
-
-    From logits [..., N, N - 1, A] as for `modelling_loss` and the actions of all agents [..., N] int64.
-    """
-    return logits.argmax(-1) == values_of_others(actions)

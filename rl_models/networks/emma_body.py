@@ -50,7 +50,12 @@ class EmmaBody(nn.Module):
         towers = 1 if config.shares_hidden else 2
         self.second = nn.ModuleList(nn.Linear(config.hidden_size, config.hidden_size) for _ in range(towers))
         self._sizes = sizes
-        self._glorot()
+        # As in the released code: each tower's first layer separately, and 0 for the vector of symbol 0.
+        with torch.no_grad():
+            glorot_matrices_(self)
+            self.symbols.weight[0] = 0
+            for tower in self.first.weight.chunk(2):
+                nn.init.xavier_uniform_(tower)
 
     def symbol_vectors(self) -> Tensor:
         """Vectors of all symbols, [V, d] float32. The vector of symbol 0 is 0 and gets no gradient."""
@@ -93,14 +98,6 @@ class EmmaBody(nn.Module):
         outputs = [layer(tower) for layer, tower in zip((self.second[0], self.second[-1]), towers, strict=True)]
         return nn.functional.leaky_relu(torch.cat(outputs, -1))
 
-    @torch.no_grad()
-    def _glorot(self) -> None:
-        """Initialise as in the released code: each tower's first layer separately, and 0 for the vector of symbol 0."""
-        glorot_matrices_(self)
-        self.symbols.weight[0] = 0
-        for tower in self.first.weight.chunk(2):
-            nn.init.xavier_uniform_(tower)
-
 
 class EntityNetwork(Stateless):
     """Base class of networks over lists of sprites. Agents share all weights and differ in their observations.
@@ -123,9 +120,8 @@ class EntityNetwork(Stateless):
         """Features [B, T, N, F] float32 of every step, of observations name -> [B, T, N, ...]."""
         features, extras = self._forward_frames(obs)
         lead = obs["symbols"].shape[:3]
-        return Features(
-            features.unflatten(0, lead), {}, None, {name: value.unflatten(0, lead) for name, value in extras.items()}
-        )
+        extras = {name: value.unflatten(0, lead) for name, value in extras.items()}
+        return Features(features.unflatten(0, lead), {}, extras=extras)
 
     def _forward_frames(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         """Features [K, F] of K = B * T * N frames, and extras, name -> [K, ...]."""

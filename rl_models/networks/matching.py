@@ -100,10 +100,7 @@ class MatchingReader(Stateless, NodeStates):
     """
 
     def __init__(self, config: MatchingConfig, sizes: MatchingSizes) -> None:
-        words = config.word_features, config.window, config.sharpness, config.has_two_tables, config.reads
-        mentions = Mentions(sizes.vocabulary, *words, config.unit_words)
-        for name, weight in mentions.named_parameters():
-            weight.requires_grad_(config.learns_words or not name.endswith("words.weight"))
+        mentions = Mentions(config, sizes.vocabulary)
         kinds = int(sizes.kinds.max()) + 1
         super().__init__(config.node_features, mentions, sizes.num_agents, kinds, config.reach, config.sees_names)
         self.config, self.num_agents, self.features = config, sizes.num_agents, config.features

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.network_config import Reads
+from rl_models.networks.network_config import MatchingOptions
 from rl_models.runtime.texts import Encoded, EncodedTexts
 
 SCORES, DOCUMENTS = "matching/scores", "matching/document"
@@ -105,26 +105,16 @@ class Mentions(nn.Module):
         num_around: width of the words around a mention, 0 if pairs are read.
     """
 
-    def __init__(
-        self,
-        vocabulary: int,
-        word_features: int,
-        window: int = 4,
-        sharpness: float = 4.0,
-        has_two_tables: bool = False,
-        reads: Reads = "pairs",
-        unit_words: bool = True,
-    ) -> None:
-        """Draw the words of a vocabulary, of which word 0 is the padding (`MatchingOptions` has the options)."""
+    def __init__(self, options: MatchingOptions, vocabulary: int) -> None:
+        """Draw the words of a vocabulary, of which word 0 is the padding."""
         super().__init__()
-        self.unit_words = unit_words
-        self.words = _words(vocabulary, word_features)
-        self.document_words = _words(vocabulary, word_features) if has_two_tables else None
-        self.sharpness = nn.Parameter(torch.tensor(sharpness))
-        self.window, self.reads, self.word_features = window, reads, word_features
-        offsets = 2 * window + 1
-        self.num_features = 2 * offsets + 2 if reads == "pairs" else 1
-        self.num_around = 0 if reads == "pairs" else offsets * word_features
+        self.unit_words, self.reads, self.window = options.unit_words, options.reads, options.window
+        self.word_features, offsets = options.word_features, 2 * options.window + 1
+        self.words = _words(vocabulary, options)
+        self.document_words = _words(vocabulary, options) if options.has_two_tables else None
+        self.sharpness = nn.Parameter(torch.tensor(options.sharpness))
+        self.num_features = 2 * offsets + 2 if options.reads == "pairs" else 1
+        self.num_around = 0 if options.reads == "pairs" else offsets * options.word_features
 
     def vectors(self, tokens: Tensor) -> Tensor:
         """Names or goals [K, L] int, padded with 0 -> their vectors e (eq. 1), [K, F] float32."""
@@ -210,10 +200,10 @@ def _by_sentence(values: Tensor, sentences: Tensor) -> Tensor:
     return torch.zeros_like(values).scatter_add(1, sentences, values)
 
 
-def _words(vocabulary: int, features: int) -> nn.Embedding:
-    """Random words, N(0, 1 / features), whose padding is 0."""
-    words = nn.Embedding(vocabulary, features, padding_idx=0)
-    nn.init.normal_(words.weight, std=features**-0.5)
+def _words(vocabulary: int, options: MatchingOptions) -> nn.Embedding:
+    """Random words, N(0, 1 / word_features), whose padding is 0."""
+    words = nn.Embedding(vocabulary, options.word_features, padding_idx=0)
+    nn.init.normal_(words.weight, std=options.word_features**-0.5)
     with torch.no_grad():
         words.weight[0] = 0
-    return words
+    return words.requires_grad_(options.learns_words)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rl_models.networks.network_config import NetworkName, PartsConfig, ReaderName
 
@@ -78,19 +77,14 @@ def fitted(config: PartsConfig, parts: Sequence[Part]) -> tuple[PartsConfig, lis
             raise ValueError("the observation has nothing that a network can read: give each agent an array or a text")
         raise ValueError(f"{config.name} reads no texts, and the observation has nothing else: choose matching or emma")
     if not needed.sees_images:
-        read = [
-            dataclasses.replace(part, is_image=False, scale=_of_entries(part))
-            if part.is_image and not part.is_text
-            else part
-            for part in read
-        ]
+        read = [_as_vector(part) if part.is_image and not part.is_text else part for part in read]
     if needed.needs == "texts":
         reader = dataclasses.replace(config.reader, name=cast(ReaderName, config.name))
         config = dataclasses.replace(config, reader=reader)
     return config, read
 
 
-def _of_entries(part: Part) -> NDArray[np.floating]:
-    """The divisor of each entry of an image, in the image's shape."""
+def _as_vector(part: Part) -> Part:
+    """An image as entries, each with a divisor."""
     scale = np.reshape(part.scale, (-1, 1, 1)) if part.planes_first else part.scale
-    return np.broadcast_to(scale, part.shape)
+    return dataclasses.replace(part, is_image=False, scale=np.broadcast_to(scale, part.shape))

@@ -71,14 +71,13 @@ class QmixPolicy(TeamPolicy):
     def _joint_values(
         self, features: Features, obs: dict[str, Tensor], state: State, is_first: Tensor
     ) -> dict[str, Tensor]:
-        extras = features.extras | _named(ONLINE, features, None if self.mixer is None else self.mixer(obs))
+        extras = features.extras | _named(ONLINE, features, self.mixer, obs)
         if "alive" in obs:
             extras[_ALIVE] = obs["alive"].bool()
         with torch.no_grad():
             # The target network starts from the acting network's state too, because a fragment holds no other state.
             target = self.target_network(obs, state, is_first)
-            mixing = None if self.target_mixer is None else self.target_mixer(obs)
-        return extras | _named(TARGET, target, mixing)
+            return extras | _named(TARGET, target, self.target_mixer, obs)
 
 
 def make_mixing(extras: dict[str, Tensor], who: str, steps: slice) -> Callable[[Tensor], Tensor]:
@@ -96,8 +95,9 @@ def make_mixing(extras: dict[str, Tensor], who: str, steps: slice) -> Callable[[
     return lambda values: mix(values.masked_fill(has_left, 0.0))
 
 
-def _named(who: str, features: Features, mixing: Mixing | None) -> dict[str, Tensor]:
-    weights = {} if mixing is None else {f"mixing/{who}/{name}": value for name, value in vars(mixing).items()}
+def _named(who: str, features: Features, mixer: StateMixer | None, obs: dict[str, Tensor]) -> dict[str, Tensor]:
+    mixing = {} if mixer is None else vars(mixer(obs))
+    weights = {f"mixing/{who}/{name}": value for name, value in mixing.items()}
     return {f"q/{who}": legal_values(features)} | weights
 
 

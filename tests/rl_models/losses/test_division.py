@@ -15,7 +15,6 @@ from rl_models.losses.division import (
     distance_gap,
     distance_sum,
     has_conflict,
-    modelling_hits,
     modelling_loss,
     number_gap,
     overlap,
@@ -158,7 +157,9 @@ def test_two_agents_by_hand():
     actions = torch.tensor([1, 1])
     error = modelling_loss(logits, actions)
     assert error.flatten().tolist() == pytest.approx([-math.log(3 / 4), -math.log(1 / 4)])
-    assert modelling_hits(logits, actions).flatten().tolist() == [True, False]
+    batch = {"actions": actions[None, None], "reward": torch.zeros(1, 1, 2)}
+    output = TeamOutput(None, torch.zeros(1, 1, 2), {}, {OTHERS: logits[None, None]})
+    assert AgentModellingLoss()(output, batch, Progress())[1]["division/others_accuracy"] == 0.5
 
 
 def test_agents_that_have_left_predict_nothing_and_are_not_predicted():
