@@ -29,6 +29,8 @@ from rl_models.schedule import Progress, Schedule
 class CoordinationSet(nn.Module):
     """The entries with value 1 of every possible coordination matrix, with CORDIAL's weights.
 
+    `matrix` [...] int is the number of a coordination matrix, and `log_probabilities` [..., E] are of its entries.
+
     Attributes:
         actions: [K, E, N] int64, coordinated joint actions of each of K matrices.
         weights: [K, E] float64, weights of CORDIAL, which sum to 1 over E.
@@ -69,17 +71,13 @@ class CoordinationSet(nn.Module):
         return policy.log_joint_at(self.actions[matrix.long()])
 
     def possible(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
-        """Whether an entry is a coordinated joint action of legal actions, and no padding: [..., E] bool.
-
-        From `log_probabilities` [..., E] and the number of the coordination matrix [...] int.
-        """
+        """Whether an entry is a coordinated joint action of legal actions, and no padding: [..., E] bool."""
         return self.present[matrix.long()] & is_possible(log_probabilities)
 
     def cordial(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
         """CORDIAL without beta (eq. 1) over legal joint actions, [...] float32; 0 where no coordinated one is legal.
 
-        It is near log A**N for an untrained policy. From `log_probabilities` [..., E] and the number of the
-        coordination matrix [...] int.
+        It is near log A**N for an untrained policy.
         """
         possible, weights = self.possible(log_probabilities, matrix), self.weights[matrix.long()]
         left = 1.0 - (weights * ~possible).sum(-1, keepdim=True)  # exactly 1 where nothing is left out
@@ -87,10 +85,7 @@ class CoordinationSet(nn.Module):
         return -(weights.to(log_probabilities.dtype) * torch.where(possible, log_probabilities, 0.0)).sum(-1)
 
     def invalid_probability(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
-        """Probability of all uncoordinated joint actions together, [...] float32 in [0, 1].
-
-        From `log_probabilities` [..., E] and the number of the coordination matrix [...] int.
-        """
+        """Probability of all uncoordinated joint actions together, [...] float32 in [0, 1]."""
         possible = self.possible(log_probabilities, matrix)
         # Probabilities may sum to a little more than 1 by rounding.
         return (1.0 - (log_probabilities.exp() * possible).sum(-1)).clamp(0.0, 1.0)

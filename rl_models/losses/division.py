@@ -1,7 +1,9 @@
 """Losses of EnDi: regularisers of the divider, agent modelling, and metrics of a division (EnDi, sections 4 and 5.2).
 
-The entities in an agent's mask are its own, e_i; the rest are the others', e_-i. Losses are summed over agents and
-averaged over steps, so a weight has the same meaning as for an agent that is trained alone.
+The entities in an agent's mask are its own, e_i; the rest are the others', e_-i. A mask [..., E] float32 is 1 for own
+entities, 0 for others' and for no entity, `entities` [..., E] bool says where there is one, and offsets [..., E, 2, 2]
+float32 are those of a `Division`; regularisers are [...] float32. Losses are summed over agents and averaged over
+steps, so a weight has the same meaning as for an agent that is trained alone.
 """
 
 from __future__ import annotations
@@ -26,10 +28,9 @@ _MIN_PROBABILITY = 1e-12
 
 
 def number_gap(mask: Tensor, entities: Tensor, num_agents: int | Tensor) -> Tensor:
-    """Regulariser EnDi(num): | |e_i| - |e_-i| / (N - 1) | (section 5.2), [...] float32; for a lone agent |e_-i|.
+    """Regulariser EnDi(num): | |e_i| - |e_-i| / (N - 1) | (section 5.2); for a lone agent |e_-i|.
 
-    The mask [..., E] float32 is 1 for an agent's own entities, 0 for others' and for no entity; `entities` [..., E]
-    bool says where there is one; N, a number or [...] int64, counts the agents in the game.
+    N, a number or [...] int64, counts the agents in the game.
     """
     own = mask.sum(-1)
     rest, others = entities.sum(-1) - own, num_agents - 1 + (num_agents == 1)
@@ -37,33 +38,31 @@ def number_gap(mask: Tensor, entities: Tensor, num_agents: int | Tensor) -> Tens
 
 
 def distance_sum(mask: Tensor, entities: Tensor, offsets: Tensor) -> Tensor:
-    """Regulariser EnDi(dis), [...] float32: summed Manhattan distances of all entities to those who should reach them.
+    """Regulariser EnDi(dis): summed Manhattan distances of all entities to those who should reach them.
 
     An agent's own entities count with their distance to the agent, the others' with their distance to the nearest other
-    agent (section 5.2, whose second term has a misprint). The mask [..., E] float32, entities [..., E] bool and offsets
-    [..., E, 2, 2] float32 are those of a `Division`; the unit is the width plus the height of the grid.
+    agent (section 5.2, whose second term has a misprint); the unit is the width plus the height of the grid.
     """
     own, others = _summed_by_side(mask, entities, offsets.abs().sum(-1) / 2)
     return own + others
 
 
 def distance_gap(mask: Tensor, entities: Tensor, offsets: Tensor) -> Tensor:
-    """EnDi(dis) in the released code, [...] float32: (own - others)**2 of the summed squared Euclidean distances.
+    """EnDi(dis) in the released code: (own - others)**2 of the summed squared Euclidean distances.
 
-    It makes the distances of both sides equal instead of small. The mask [..., E] float32, entities [..., E] bool and
-    offsets [..., E, 2, 2] float32 are those of a `Division`.
+    It makes the distances of both sides equal instead of small.
     """
     own, others = _summed_by_side(mask, entities, (offsets**2).sum(-1))
     return (own - others) ** 2
 
 
 def count_divergence(probability: Tensor, entities: Tensor, num_agents: int | Tensor, deviation: float) -> Tensor:
-    """D_KL(rho || p*) of the number of own entities from a normal distribution around |E| / N, [...] float32, in nats.
+    """D_KL(rho || p*) of the number of own entities from a normal distribution around |E| / N, in nats.
 
     Section 4.1 gives the divergence, the mean and a small variance, but not the distribution rho. Here rho is the
     distribution of the number of own entities, each drawn independently; p* is a normal density on 0 .. |E| with this
-    standard deviation in entities, scaled to sum to 1. `probability` [..., E] float32 is that an entity is the agent's
-    own, 0 where `entities` [..., E] bool has none; N is as of `number_gap`.
+    standard deviation in entities, scaled to sum to 1. `probability` [..., E] is that an entity is the agent's own, 0
+    where there is none; N is as of `number_gap`.
     """
     rho = count_distribution(probability, entities)
     total, count = entities.sum(-1, keepdim=True), torch.arange(rho.shape[-1], device=rho.device)
@@ -77,9 +76,8 @@ def count_divergence(probability: Tensor, entities: Tensor, num_agents: int | Te
 def count_distribution(probability: Tensor, entities: Tensor) -> Tensor:
     """Probability of every number of own entities, each drawn independently: [..., C + 1] float32.
 
-    From the probability [..., E] float32 that an entity is the agent's own, and where there is an entity, [..., E]
-    bool. C is the largest number of entities in the batch; on an accelerator it is E, and what is too many has
-    probability 0.
+    `probability` [..., E] is that an entity is the agent's own. C is the largest number of entities in the batch; on an
+    accelerator it is E, and what is too many has probability 0.
     """
     largest = longest(entities.sum(-1), entities.shape[-1]) if entities.numel() else 0
     present = torch.take_along_dim(probability, entities.int().topk(largest, -1).indices, -1)

@@ -42,13 +42,9 @@ def contrastive_loss(
 ) -> tuple[Tensor, Tensor]:
     """Mean cross-entropy of the table of match scores of all frames, over its rows and its columns, a scalar.
 
-    Also returns the share of the frames whose sprites match no other manual better, a scalar.
-
-    Args:
-        matches: [V, M] float32, match score of each distinct set of sprites and each distinct manual.
-        sprites: [K] int64, set of sprites of each frame.
-        manuals: [K] int64, manual of each frame.
-        counts: [K] bool, frames that count; None for all.
+    Also returns the share of the frames whose sprites match no other manual better, a scalar. `matches` [V, M] float32
+    are those of all distinct sets of sprites and manuals, of which each frame has one [K] int64 each; `counts` [K] bool
+    are the frames that count, None for all.
     """
     # A set that n frames share counts n times in the sum over frames.
     of_sets = count_rows(sprites, matches.shape[0], counts).log()

@@ -5,9 +5,10 @@ from `next_values`. It is V of the final observation if the episode was truncate
 observation at the end of the fragment. So neither a time limit nor the end of a fragment counts as the end of the game.
 (Stock RLlib 2.60 drops the bootstrap value at fragment ends.)
 
-Losses: tensors are [B, T, 1] in a team's joint form and [B, T, N] in the per-agent form; M below is 1 or N. As in the
-authors' code of A Cordial Sync, losses are summed over agents and averaged over steps, so a term has the same weight in
-both forms and for any number of agents.
+Losses are scalars, of tensors [B, T, M] float32: M is 1 in a team's joint form and N in the per-agent form. A mask
+[B, T, M] bool has the entries that count, None for all; advantages and targets are constants. As in the authors' code
+of A Cordial Sync, losses are summed over agents and averaged over steps, so a term has the same weight in both forms
+and for any number of agents.
 """
 
 from collections.abc import Callable
@@ -42,13 +43,9 @@ class Steps:
 
 
 def following_values(values: Tensor, last_values: Tensor, final_values: Tensor, truncated: Tensor) -> Tensor:
-    """Values of the observations that follow each step, [B, T, ...] float32.
+    """Values of the observations that follow each step, [B, T, ...], from those before each step.
 
-    Args:
-        values: [B, T, ...] float32, values of the observations before each step.
-        last_values: [B, ...] float32, values of the observation after the last step.
-        final_values: [B, T, ...] float32, values of final observations, used where `truncated`.
-        truncated: [B, T, ...] bool.
+    `last_values` [B, ...] are those after the last step, `final_values` [B, T, ...] those where `truncated`.
     """
     shifted = torch.cat([values[:, 1:], last_values[:, None]], dim=1)
     return torch.where(truncated, final_values, shifted)
@@ -104,10 +101,7 @@ def _errors(steps: Steps, values: Tensor) -> Tensor:
 
 
 def accumulate(errors: Tensor, carry: Tensor) -> Tensor:
-    """x_t = errors_t + carry_t * x_{t+1}, computed from the last step backwards, [B, T, ...].
-
-    From errors [B, T, ...] and factors [B, T, ...].
-    """
+    """x_t = errors_t + carry_t * x_{t+1}, computed from the last step backwards, [B, T, ...] each."""
     out = torch.empty_like(errors)
     total = torch.zeros_like(errors[:, 0])
     for step in range(errors.shape[1] - 1, -1, -1):
@@ -117,27 +111,23 @@ def accumulate(errors: Tensor, carry: Tensor) -> Tensor:
 
 
 def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Mean of x [...] float32 over the entries that count ([...] bool; None: all), a scalar; 0 if no entry counts."""
+    """Mean of x [...] over the entries that count; 0 if none does."""
     if mask is None:
         return x.mean()
     return (x * mask).sum() / mask.sum().clamp(min=1)
 
 
 def team_mean(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Sum over agents of x [B, T, M] float32 and mean over the steps at which at least one counts, a scalar.
-
-    The mask [B, T, M] bool has the entries that count; None for all.
-    """
+    """Sum over agents of x [B, T, M] and mean over the steps at which at least one counts."""
     if mask is None:
         return x.sum(-1).mean()
     return (x * mask).sum() / mask.any(-1).sum().clamp(min=1)
 
 
 def standardise(x: Tensor, mask: Tensor | None, over_learners: OverLearners = alone) -> Tensor:
-    """Subtract the mean and divide by the standard deviation of the entries that count, [...] float32.
+    """Subtract from x [...] the mean and divide by the standard deviation of the entries that count.
 
-    The mask [...] bool has the entries of x [...] that count, None for all; `over_learners` sums over all learners,
-    whose entries then share mean and deviation.
+    `over_learners` sums over all learners, whose entries then share mean and deviation.
     """
     mean = _mean_over_learners(x, mask, over_learners)
     return (x - mean) / (_mean_over_learners((x - mean) ** 2, mask, over_learners).sqrt() + 1e-8)
@@ -151,10 +141,9 @@ def _mean_over_learners(x: Tensor, mask: Tensor | None, over_learners: OverLearn
 
 
 def ppo_surrogate(log_ratio: Tensor, advantages: Tensor, clip: float, mask: Tensor | None = None) -> Tensor:
-    """Clipped surrogate loss of PPO (Schulman et al. 2017, eq. 7), a scalar; `clip` is its epsilon.
+    """Clipped surrogate loss of PPO (Schulman et al. 2017, eq. 7), whose epsilon is `clip`.
 
-    From logs of the present over the old probability [B, T, M] float32, advantages [B, T, M] float32, which are
-    constants, and the entries that count, [B, T, M] bool, None for all.
+    `log_ratio` [B, T, M] are logs of the present over the old probability.
     """
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
@@ -162,37 +151,22 @@ def ppo_surrogate(log_ratio: Tensor, advantages: Tensor, clip: float, mask: Tens
 
 
 def policy_gradient_loss(log_prob: Tensor, advantages: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Policy gradient loss -log pi(a) * advantage, a scalar.
-
-    From log-probabilities [B, T, M] float32, advantages [B, T, M] float32, which are constants, and the entries that
-    count, [B, T, M] bool, None for all.
-    """
+    """Policy gradient loss -log pi(a) * advantage, of log-probabilities and advantages [B, T, M]."""
     return -team_mean(log_prob * advantages.detach(), mask)
 
 
 def value_loss(values: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Squared error of the values without a factor of one half, a scalar.
-
-    From values [B, T, M] float32, targets [B, T, M] float32, which are constants, and the entries that count, [B, T, M]
-    bool, None for all.
-    """
+    """Squared error of the values [B, T, M] without a factor of one half."""
     return team_mean((values - targets.detach()) ** 2, mask)
 
 
 def clipped_value_loss(
     values: Tensor, targets: Tensor, old_values: Tensor, clip: float, mask: Tensor | None = None
 ) -> Tensor:
-    """The larger of the squared errors of the value and of the value clipped around the old one, a scalar.
+    """The larger of the squared errors of the value and of the value clipped to `clip` around that of acting.
 
     Verco's eq. 5 takes the smaller error, which would reward values that move away; the code of its base method takes
     the larger error.
-
-    Args:
-        values: [B, T, M] float32.
-        targets: [B, T, M] float32, taken as constants.
-        old_values: [B, T, M] float32, values at the time of acting.
-        clip: largest distance of the clipped value from the old one.
-        mask: [B, T, M] bool, entries that count; None for all.
     """
     clipped = old_values + (values - old_values).clamp(-clip, clip)
     targets = targets.detach()
@@ -200,9 +174,5 @@ def clipped_value_loss(
 
 
 def approximate_kl(log_ratio: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Mean of r - 1 - log r, a scalar: it is never negative, and its expectation is KL(old || new), in nats.
-
-    From log r [B, T, M] float32, where r is the present over the old probability, and the entries that count, [B, T, M]
-    bool, None for all.
-    """
+    """Mean of r - 1 - log r for the present over the old probability r: not negative, and KL(old || new) on average."""
     return masked_mean(log_ratio.exp() - 1 - log_ratio, mask)

@@ -25,12 +25,9 @@ def best_values(online: Tensor, target: Tensor) -> Tensor:
 def double_q_values(online: Tensor, target: Tensor, mix: Callable[[Tensor], Tensor]) -> Tensor:
     """Joint values Q_tot'(s, argmax of online values), [B, T] float32.
 
-    A mixer is monotonic in each agent's value, so each agent's best action is its part of the best joint action.
-
-    Args:
-        online: [B, T, N, A] float32, the network's values, minus infinity for illegal actions; they select the actions.
-        target: [B, T, N, A] float32, the target network's values; they evaluate the actions.
-        mix: the target mixer, [B, T, N] -> [B, T].
+    A mixer is monotonic in each agent's value, so each agent's best action is its part of the best joint action. The
+    network's values [B, T, N, A], minus infinity for illegal actions, select the actions, the target network's evaluate
+    them, and `mix` is the target mixer, [B, T, N] -> [B, T].
     """
     return mix(best_values(online, target))
 
