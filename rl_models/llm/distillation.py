@@ -5,6 +5,7 @@ Held-out prompts stay held out.
 """
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -78,7 +79,8 @@ class MessageDistillation:
         finally:
             self._language.train_adapter(before)
         counts = len(self._learned), len(self._held_out)
-        self.reports.append(RoundReport(*counts, loss, self._held_out_loss(), self._exact_match()))
+        tested = (self._held_out_loss(), self._exact_match()) if self._held_out else (math.nan, math.nan)
+        self.reports.append(RoundReport(*counts, loss, *tested))
         return self.reports[-1]
 
     def _ids(self, prompt: str, message: str) -> tuple[Ids, Ids]:
@@ -116,15 +118,11 @@ class MessageDistillation:
 
     @torch.no_grad()
     def _held_out_loss(self) -> float:
-        if not self._held_out:
-            return float("nan")
         pairs = [self._ids(*pair) for pair in self._held_out]
         scores = self._language.score("message", [prompt for prompt, _ in pairs], [(message,) for _, message in pairs])
         return float(-scores.log_probs.sum() / sum(len(message) for _, message in pairs))
 
     def _exact_match(self) -> float:
-        if not self._held_out:
-            return float("nan")
         taught: dict[Ids, set[str]] = {}
         for prompt, message in self._held_out:
             ids, message_ids = self._ids(prompt, message)

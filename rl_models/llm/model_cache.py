@@ -49,7 +49,7 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
         with hold_lock(folder / f".{place.name}.lock", math.inf, lambda: print(wait, flush=True)):
             if not place.is_dir():
                 print(f"the small language model is trained once, for some minutes; it is kept in {place}", flush=True)
-                _write(place, pairs, settings)
+                _appear(place, lambda part: write_small_model(part, pairs, settings))
     except OSError as error:
         raise LanguageModelError(
             f"the default language model cannot be kept in {folder} ({error.strerror or error}); set {FOLDER_VARIABLE} "
@@ -67,11 +67,9 @@ def keep_copy(place: Path, model: Callable[[], Path]) -> None:
     """
     if place.is_dir():
         return
-    whole, part = model(), place.with_name(f".{place.name}.part")
+    whole = model()
     try:
-        shutil.rmtree(part, ignore_errors=True)
-        shutil.copytree(whole, part)
-        part.rename(place)
+        _appear(place, lambda part: shutil.copytree(whole, part, dirs_exist_ok=True))
     except OSError as error:
         raise LanguageModelError(
             f"a copy of the language model cannot be kept in {place} ({error.strerror or error}); give the run a "
@@ -79,12 +77,13 @@ def keep_copy(place: Path, model: Callable[[], Path]) -> None:
         ) from error
 
 
-def _write(place: Path, pairs: Sequence[Pair], settings: SmallModelSettings) -> None:
+def _appear(place: Path, write: Callable[[Path], object]) -> None:
+    """Write a folder under another name and rename it."""
     part = place.with_name(f".{place.name}.part")
     shutil.rmtree(part, ignore_errors=True)
-    part.mkdir()
+    part.mkdir(parents=True)
     try:
-        write_small_model(part, pairs, settings)
+        write(part)
         part.rename(place)
     finally:
         shutil.rmtree(part, ignore_errors=True)

@@ -89,7 +89,8 @@ class LanguageNetwork(Stateless):
         """
         read = _on_host(obs)
         deciding = _deciding(read)
-        counted = _counted(read, deciding)
+        # Worth computing: agents that decide, and those whose value a loss reads.
+        counted = deciding | read[VALUED] if VALUED in read else deciding
         decisions, rows = self._distinct_decisions(read, counted)
         scores, states = self._score_decisions(decisions)
         place, each = to_device({"place": counted, "each": rows}, scores.device).values()
@@ -124,12 +125,13 @@ class LanguageNetwork(Stateless):
             return torch.zeros(0, self.actions, device=device), torch.zeros(0, self.features, device=device)
         if torch.is_grad_enabled():
             return self._compute(decisions)
-        found = self.score_cache.get(decisions, self.language.weights("action"), self._rows)
+
+        def compute(some: list[Decision]) -> list[tuple[Tensor, Tensor]]:
+            return list(zip(*self._compute(some), strict=True))
+
+        found = self.score_cache.get(decisions, self.language.weights("action"), compute)
         scores, states = zip(*found, strict=True)
         return torch.stack(scores), torch.stack(states)
-
-    def _rows(self, decisions: list[Decision]) -> list[tuple[Tensor, Tensor]]:
-        return list(zip(*self._compute(decisions), strict=True))
 
     def _compute(self, decisions: list[Decision]) -> tuple[Tensor, Tensor]:
         scored = self.language.score("action", [m.prompt for m in decisions], [m.candidates for m in decisions])
@@ -175,11 +177,6 @@ def _deciding(obs: dict[str, Array]) -> Array:
     if found.shape[1] > 1:
         found[:, -1] = True
     return found
-
-
-def _counted(obs: dict[str, Array], deciding: Array) -> Array:
-    """[B, T, N] bool, the agents that are worth computing: those that decide, and those whose value a loss reads."""
-    return deciding | obs[VALUED] if VALUED in obs else deciding
 
 
 def _left_out(obs: dict[str, Array], deciding: Array) -> dict[str, Tensor]:

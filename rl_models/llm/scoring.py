@@ -28,6 +28,8 @@ Array: TypeAlias = NDArray[Any]
 _TOKENS_AT_ONCE = 8192
 """Tokens of a batch, padding included, that go through the model together."""
 _TRIES_KEPT = 4096
+UNSUPPORTED = ValueError, TypeError, AttributeError, RuntimeError
+"""Errors of a model that takes no custom masks, positions or caches."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,15 @@ def encode(model: Any, packed: Packed, mask: Tensor, keys: Sequence[tuple[Ids, C
         input_ids=packed.tokens, attention_mask=mask, position_ids=packed.positions, use_cache=False
     ).last_hidden_state
     return states
+
+
+@torch.no_grad()
+def encodes_alike(model: Any, other: Encode) -> bool:
+    """Whether a model's scores are the same if another function encodes the prompts."""
+    questions = [tuple(range(1, 8))] * 2, [((1, 2), (1, 3))] * 2
+    whole, others = (score_trie(model, *questions, encode=how).log_probs for how in (encode, other))
+    tolerance = 1e-4 if model.dtype == torch.float32 else 0.01
+    return bool(((whole - others).abs() <= tolerance * whole.abs()).all())
 
 
 def score_trie(model: Any, prompts: Sequence[Ids], candidates: Sequence[Candidates], encode: Encode = encode) -> Scores:

@@ -67,7 +67,14 @@ class SharedBase:
         if (there.device, there.dtype) == (self.model.device, self.model.dtype):
             return self
         known = _KNOWN.get((self.name, str(there.device), there.dtype)) if self.name else None
-        return known or self._moved(move)
+        if known is not None:
+            return known
+        weights: dict[int, Any] = {
+            id(weight): nn.Parameter(move(weight.detach()), requires_grad=False) for weight in self.model.parameters()
+        }
+        other = SharedBase(move_buffers(copy.deepcopy(self.model, weights), move), self.tokenizer, self.name)
+        other.supports_masks = self.supports_masks
+        return _known(other)
 
     def replace_weights(self, tree: nn.Module, other: SharedBase) -> None:
         """Replace the weights of a module tree by those of `other`."""
@@ -75,14 +82,6 @@ class SharedBase:
         for module in tree.modules():
             for name, weight in module._parameters.items():
                 module._parameters[name] = new.get(id(weight), weight)
-
-    def _moved(self, move: Callable[[Tensor], Tensor]) -> SharedBase:
-        weights: dict[int, Any] = {
-            id(weight): nn.Parameter(move(weight.detach()), requires_grad=False) for weight in self.model.parameters()
-        }
-        other = SharedBase(move_buffers(copy.deepcopy(self.model, weights), move), self.tokenizer, self.name)
-        other.supports_masks = self.supports_masks
-        return _known(other)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SharedBase:
         """Return itself, so that copies of a team share the weights."""
