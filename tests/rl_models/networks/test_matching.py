@@ -4,18 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.rock_paper_scissors.world import RockPaperScissors
-from rl_envs.rtfm.world import Rtfm
-from rl_models.algorithms.ppo import Ppo
 from rl_models.losses.mention_contrast import document_contrast
-from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.mentions import DOCUMENTS, SCORES
-from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tests.rl_models.networks.slow_matching import SlowMatching
 from tests.rl_models.networks.small import gradients, run
 from tests.rl_models.networks.small_matching import KINDS, SENTENCE_END, observations, team
-from tests.rl_models.networks.small_matching import sizes_of as matching_sizes
-from tests.rl_models.training.small import begun, ratio_error, second_fragment
 
 EMPTY = 1
 
@@ -105,24 +98,3 @@ def test_the_contrast_is_a_cross_entropy_over_rows_and_columns_of_each_documents
     table = torch.stack([scores[1], scores[0]])
     rows, columns = (-(side.log_softmax(1).diagonal().mean()) for side in (table, table.T))
     torch.testing.assert_close(document_contrast(scores, documents), (rows + columns) / 2)
-
-
-# -------------------------------------------------------------------------------------------- worlds
-
-WORLDS = {
-    "letters": lambda: RockPaperScissors(6, setting="ten_letters"),
-    "one": lambda: Rtfm(6, group=True, dyna=True, nl=True),
-    "two": lambda: Rtfm(6, num_agents=2, group=True, dyna=True),
-    "three": lambda: Rtfm(6, num_agents=3, group=True, dyna=True, nl=True, resample_text="step", names_per_cell=2),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "shares_network"), [("letters", True), ("one", True), ("two", False), ("three", True)]
-)
-def test_rollout_equals_train(name, shares_network):
-    world = WORLDS[name]()
-    config = ReaderTeamConfig(MatchingConfig(), shares_network=shares_network)
-    policy = reader_team(config, matching_sizes(world), world.action_spec)
-    assert ratio_error(Ppo(), policy, second_fragment(begun(world, policy, 20))) < 1e-5
