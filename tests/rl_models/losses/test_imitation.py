@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.losses.imitation import Imitation
 from rl_models.policy import TeamOutput
@@ -30,10 +31,13 @@ def test_a_mixture_is_taken_whole_and_not_by_component():
     assert statistics["loss/imitation"].item() == pytest.approx(expected)
 
 
-def test_a_step_without_an_expert_for_every_agent_gives_no_gradient():
-    logits = torch.zeros(2, 2, 1, 3, requires_grad=True)
-    output = output_of(torch.zeros(2, 1), logits.log_softmax(-1))
-    loss, statistics = Imitation(Schedule.constant(1.0))(output, batch_of([[-1, -1], [0, 2]]), Progress())
+def test_a_step_without_a_legal_action_of_an_expert_for_every_agent_gives_no_gradient():
+    logits, legal = torch.zeros(3, 2, 1, 3, requires_grad=True), torch.ones(3, 2, 1, 3, dtype=torch.bool)
+    legal[2, 1, 0, 2] = False
+    output = output_of(torch.zeros(3, 1), legal_logits(logits, legal).log_softmax(-1))
+    batch = batch_of([[-1, 1], [0, 2], [0, 2]])
+    loss, statistics = Imitation(Schedule.constant(1.0))(output, batch, Progress())
     loss.backward()
-    assert (logits.grad[0] == 0).all() and (logits.grad[1] != 0).any()
+    assert loss.item() == pytest.approx(2 * math.log(3))
+    assert (logits.grad != 0).flatten(1).any(1).tolist() == [False, True, False]
     assert statistics["policy/expert_agreement"].item() == 1.0
