@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from rl_models.layers.words import Bidirectional
 from rl_models.losses.mention_warm_start import MentionWarmStart
 from rl_models.networks.mentions import DOCUMENTS, SCORES
 from rl_models.networks.network_config import SilgConfig
@@ -13,7 +14,7 @@ from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, Txt2PiConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tests.rl_models.networks import small_matching
-from tests.rl_models.networks.slow_reading import SlowReading
+from tests.rl_models.networks.slow_reading import SlowReading, packed
 from tests.rl_models.networks.small import ACTIONS, NETWORKS, WORDS, gradients, narrow, observations, run, sizes, team
 
 FORMS = sorted(NETWORKS)
@@ -200,3 +201,27 @@ def test_a_warm_start_wants_attention_where_the_things_that_are_asked_for_are_me
     assert value == 0.5 * logged["loss/mention_warm_start"]
     late, _ = loss(run(policy, obs), batch, Progress(env_steps=100))
     assert late == 0 and not late.requires_grad
+
+
+# ------------------------------------------------------------------------------------------- layers
+
+
+def draw(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.double, requires_grad=True)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("longest", [6, 9])
+def test_a_padded_text_is_read_as_a_packed_one(cell, longest):
+    """States on the words, and every gradient; 150 texts are read in several parts."""
+    torch.manual_seed(0)
+    layer = Bidirectional(cell, 3, 4).double()
+    lengths = torch.arange(150) % longest + 1
+    words, toward = draw(150, 9, 3), draw(150, 9, 8, seed=1).detach()
+    is_word = (torch.arange(9) < lengths[:, None])[..., None]
+    wanted, read = packed(layer, words, lengths), layer(words, lengths)
+    torch.testing.assert_close(read * is_word, wanted * is_word, atol=1e-12, rtol=0)
+    inputs = [words, *layer.parameters()]
+    expected = torch.autograd.grad((wanted * is_word * toward).sum(), inputs)
+    found = torch.autograd.grad((read * is_word * toward).sum(), inputs)
+    torch.testing.assert_close(found, expected, atol=1e-10, rtol=0)
