@@ -69,19 +69,21 @@ def test_no_partial_derivative_is_negative_in_any_state():
 # ------------------------------------------------------------------------------------- what all share
 
 
-def fragment_and_policy(method):
-    """The second fragment, which begins inside episodes, and who played it."""
-    one = played(Corridor(6, cells=3, max_episode_steps=5), method, 12)
-    one.collect()
-    return one.collect(), one.policy
+def fragment_and_policy(method="grid", **arguments):
+    """A fragment that begins inside episodes, and who played it: a team of a method, or of QMIX in rooms."""
+    corridor = Corridor(6, cells=3, max_episode_steps=5)
+    one = collector(**arguments) if method == "grid" else played(corridor, method, 12)
+    return second_fragment(one), one.policy
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["grid", *METHODS])
 def test_acting_is_learning_with_the_same_noise(method):
     fragment, policy = fragment_and_policy(method)
     assert (NOISE in fragment.obs) == (method in ("roma", "ldsa"))
-    output = forward(policy, to_batch(fragment))
+    output = forward(policy, objective(texts=CONFIG.texts if method == "grid" else ()).prepare(to_batch(fragment)))
     np.testing.assert_allclose(fragment.steps["values"], output.values[:, :-1].detach(), atol=1e-5)
+    log_prob = output.policy.first_steps(12).log_prob(torch.from_numpy(fragment.steps["actions"]))
+    np.testing.assert_allclose(fragment.steps["log_prob"], log_prob, atol=1e-5)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -203,12 +205,6 @@ def test_exchanging_two_subtasks_exchanges_logits_and_leaves_best_values():
 # ------------------------------------------------------------------------------------------- grids
 
 
-def fragment_and_team(**arguments):
-    """The second fragment and who played it."""
-    one = collector(**arguments)
-    return second_fragment(one), one.policy
-
-
 def changed(batch, **values):
     return batch | {f"obs/{key}": value for key, value in values.items()}
 
@@ -217,16 +213,8 @@ def values_of(policy, batch):
     return forward(policy, batch).extras[f"q/{ONLINE}"]
 
 
-def test_values_when_acting_are_those_of_the_first_update():
-    fragment, policy = fragment_and_team()
-    output = forward(policy, objective().prepare(to_batch(fragment)))
-    np.testing.assert_allclose(fragment.steps["values"], output.values[:, :-1].detach(), atol=1e-5)
-    log_prob = output.policy.first_steps(12).log_prob(torch.from_numpy(fragment.steps["actions"]))
-    np.testing.assert_allclose(fragment.steps["log_prob"], log_prob, atol=1e-5)
-
-
 def test_an_agent_remembers_within_an_episode_and_forgets_at_its_end():
-    fragment, policy = fragment_and_team()
+    fragment, policy = fragment_and_policy()
     batch = objective().prepare(to_batch(fragment))
     other = batch | {"state/hidden": batch["state/hidden"] + 1}
     is_new = torch.from_numpy(np.maximum.accumulate(fragment.is_first, axis=1))
@@ -237,7 +225,7 @@ def test_an_agent_remembers_within_an_episode_and_forgets_at_its_end():
 
 def test_agents_share_weights_and_differ_by_who_they_are():
     """With equal observations only the agent's own number can make a difference."""
-    fragment, policy = fragment_and_team()
+    fragment, policy = fragment_and_policy()
     batch = objective().prepare(to_batch(fragment))
     alike = {key: value.clone() for key, value in batch.items()}
     for key in (name for name in alike if name.startswith(("obs/", "state/"))):
@@ -252,7 +240,7 @@ def test_agents_share_weights_and_differ_by_who_they_are():
 
 
 def test_no_document_is_read_and_the_goal_is_a_symbol():
-    fragment, policy = fragment_and_team()
+    fragment, policy = fragment_and_policy()
     batch = to_batch(fragment)
     without = {key: value for key, value in batch.items() if not key.endswith("/document")}
     assert values_of(policy, without).equal(values_of(policy, batch))
@@ -267,7 +255,7 @@ def test_no_document_is_read_and_the_goal_is_a_symbol():
 
 def test_a_team_that_is_not_told_the_goal_needs_no_text_at_all():
     config = QmixTeamConfig(dataclasses.replace(ROOM, sees_goal=False), CONFIG.hidden_size, 5)
-    fragment, policy = fragment_and_team(policy=room_team(config))
+    fragment, policy = fragment_and_policy(policy=room_team(config))
     assert config.texts == ()
     bare = objective(texts=()).prepare(to_batch(fragment))
     assert not {"obs/goal", "obs/document"} & set(bare)
@@ -286,14 +274,14 @@ def test_agents_play_in_rooms_of_another_size():
 
 
 def test_no_mixing_network_is_computed_without_gradients():
-    fragment, policy = fragment_and_team()
+    fragment, policy = fragment_and_policy()
     with torch.no_grad():
         assert forward(policy, to_batch(fragment)).extras == {}
 
 
 def test_the_state_of_the_mixer_holds_the_whole_room():
     """Every cell, inventory and the goal change the mixture; the second agent's view and the document do not."""
-    fragment, policy = fragment_and_team()
+    fragment, policy = fragment_and_policy()
     batch = objective().prepare(to_batch(fragment))
 
     def joint(batch):
