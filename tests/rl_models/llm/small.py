@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from rl_envs.core.spec import ArraySpec, TextSpec
 from rl_envs.core.world import World
+from rl_models.algorithms.ppo import Ppo
 from rl_models.llm.llm_config import (
     LanguageModelSettings,
     LanguageTeamSettings,
@@ -13,6 +15,8 @@ from rl_models.llm.llm_config import (
     MessageSettings,
     SmallModelSettings,
 )
+from rl_models.llm.messages import PADDING
+from rl_models.runtime.added_observations import narrated
 from rl_models.teams.llm_team import language_team
 from tests.rl_models.training.small import begun
 
@@ -148,9 +152,45 @@ def collector(num_worlds=3, first_world=0, length=8, num_agents=2, seed=3, polic
 
 def stir(weights, spread=0.3, seed=0):
     """Give fresh adapters weights that change something."""
-    import torch
-
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weight in weights:
             weight.add_(torch.randn(weight.shape, generator=generator) * spread)
+
+
+BY_AGENT = Ppo(joint_ratio=False, value_loss_at="decisions")
+DRAWN = MessageSettings(max_tokens=8, sampled=True)
+FORMS = {
+    "sum": {},
+    "token": {"normalisation": "token"},
+    "word": {"normalisation": "word"},
+    "frozen_critic": {"critic_base": "frozen"},
+    "drawn_messages": {"messages": DRAWN},
+    "silence": {"messages": MessageSettings(heard="silence")},
+    "shuffled": {"messages": MessageSettings(max_tokens=8, heard="shuffled")},
+    "rows_of_a_table": {"by_row": True},
+    "three_agents": {"num_agents": 3},
+}
+ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values")
+
+
+def stirred(form="sum", **changed):
+    """A collector whose adapters differ from the base and from each other."""
+    one = collector(**(FORMS[form] | changed))
+    language = one.policy.network.language
+    stir(language.action.values())
+    stir(language.message.values(), 0.03)  # little, so that what is said still depends on what is seen
+    one.reset(3)
+    return one
+
+
+def narrated_again(policy, batch, **changed):
+    """A batch whose agents are told what they see once more, some of it changed."""
+    obs = {key.removeprefix("obs/"): value for key, value in batch.items() if key.startswith("obs/")}
+    found = narrated(policy.network, obs | changed)
+    return batch | {key if key.startswith("texts/") else f"obs/{key}": value for key, value in found.items()}
+
+
+def shown_texts(fragment, key):
+    """Token ids at every place, without what is behind their ends."""
+    return [row[row != PADDING] for row in fragment.texts[key][fragment.obs[key].ravel()]]

@@ -5,8 +5,9 @@ import json
 
 import pytest
 import torch
+from transformers import GemmaConfig, GemmaForCausalLM, LlamaConfig, LlamaForCausalLM
 
-from rl_models.llm.adapters import ADAPTERS, BASE_FILE
+from rl_models.llm.adapters import ADAPTERS, BASE_FILE, fuse_norms
 from rl_models.llm.base_model import LanguageModelError, load_base_model
 from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings
 from rl_models.llm.messages import generate
@@ -176,3 +177,40 @@ def test_a_half_precision_base_has_adapters_in_single_precision():
     assert scores.log_probs.dtype == scores.states.dtype == torch.float32
     wanted = fresh().score("action", PROMPTS, CANDIDATES).log_probs
     torch.testing.assert_close(scores.log_probs, wanted, atol=0.3, rtol=0.1)
+
+
+# ------------------------------------------------------------------------------------------- norms on a GPU
+
+SIZES = {"vocab_size": 20, "hidden_size": 16, "intermediate_size": 8, "num_hidden_layers": 2, "head_dim": 8}
+HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2}
+TOKENS = torch.tensor([[3, 1, 4, 1, 5]])
+
+
+@pytest.fixture
+def llama():
+    torch.manual_seed(0)
+    return LlamaForCausalLM(LlamaConfig(**SIZES, **HEADS)).eval()
+
+
+@torch.no_grad()
+def compute_logits(model):
+    return model(input_ids=TOKENS).logits
+
+
+def test_all_norms_of_llama_are_fused_and_the_cpu_computes_as_before(llama):
+    before = compute_logits(llama)
+    assert fuse_norms(llama) == 2 * SIZES["num_hidden_layers"] + 1
+    assert torch.equal(compute_logits(llama), before)
+
+
+def test_a_norm_that_adds_one_to_its_weights_is_left_alone():
+    assert fuse_norms(GemmaForCausalLM(GemmaConfig(**SIZES, **HEADS))) == 0
+
+
+def test_a_copy_of_a_fused_norm_computes_with_its_own_weights(llama):
+    fuse_norms(llama)
+    other = copy.deepcopy(llama)
+    with torch.no_grad():
+        other.model.norm.weight.mul_(0)
+    assert not compute_logits(other).any()
+    assert compute_logits(llama).any()

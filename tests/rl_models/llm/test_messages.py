@@ -11,19 +11,14 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, select_worlds, to_batch
 from rl_models.llm.messages import PADDING
-from rl_models.llm.narration import PHRASES, PROMPT, Narration
+from rl_models.llm.narration import PHRASES, PROMPT, Narration, TokenTable, situations
 from rl_models.llm.network import ACTION_SCORES
 from rl_models.policy import all_deciding
 from rl_models.runtime.added_observations import MESSAGES, narrated
 from rl_models.runtime.texts import MissingTextsError
 from rl_models.schedule import Schedule
 from rl_models.training.loop import Learner
-from tests.rl_models.llm.language_teams import (
-    BY_AGENT,
-    narrated_again,
-    stirred,
-)
-from tests.rl_models.llm.small import HintNarrator, Hints, collector, stir
+from tests.rl_models.llm.small import BY_AGENT, HintNarrator, Hints, collector, narrated_again, stir, stirred
 from tests.rl_models.training.small import begun, ratio_error
 
 
@@ -190,3 +185,41 @@ def test_without_messages_in_the_observation_the_team_speaks_for_itself():
             forward(one.policy, narrated_again(one.policy, bare)).extras[ACTION_SCORES],
             forward(one.policy, batch).extras[ACTION_SCORES],
         )
+
+
+# ------------------------------------------------------------------------------------------- codes and tables of texts
+
+
+def test_codes_of_several_keys_are_joined_and_told_once_each():
+    sentences = torch.tensor([[[[1, 300], [2, 300]]], [[[1, 300], [1, 300]]]])  # [2, 1, 2, 2]
+    phrases = torch.tensor([[[[7], [7]]], [[[7], [8]]]])
+    codes, rows = situations({"sentences": sentences, "phrases": phrases}, ("sentences", "phrases"))
+    np.testing.assert_array_equal(codes, [[1, 300, 7], [1, 300, 8], [2, 300, 7]])
+    np.testing.assert_array_equal(rows, [[[0, 2]], [[0, 1]]])
+
+
+def test_rows_of_a_table_mean_what_the_table_says():
+    obs = {"situation": torch.tensor([[[2, 0]], [[2, 2]]]), "texts/situation": torch.tensor([[5, 6], [0, 0], [3, 4]])}
+    codes, rows = situations(obs, ("situation",))
+    np.testing.assert_array_equal(codes, [[3, 4], [5, 6]])
+    np.testing.assert_array_equal(rows, [[[0, 1]], [[0, 0]]])
+    with pytest.raises(MissingTextsError, match="row numbers"):
+        situations({"situation": obs["situation"]}, ("situation",))
+
+
+def test_a_table_holds_each_text_once_however_long_it_is():
+    table = TokenTable()
+    np.testing.assert_array_equal(table.add([(5, 6), (7,), (5, 6)]), [0, 1, 0])
+    np.testing.assert_array_equal(table.table, [[5, 6], [7, -1]])
+    np.testing.assert_array_equal(table.add([(7,), (1, 2, 3)]), [1, 2])
+    np.testing.assert_array_equal(table.table, [[5, 6, -1], [7, -1, -1], [1, 2, 3]])
+
+
+def test_texts_that_nothing_shows_are_dropped_and_the_others_found_again():
+    table, again = TokenTable(), TokenTable()
+    rows = table.add([(9,), (5, 6), (1, 2, 3), (7,)])[[3, 1, 3]].reshape(3, 1)
+    kept = table.keep(rows)
+    np.testing.assert_array_equal(table.table[kept[:, 0]], [[7, -1], [5, 6], [7, -1]])
+    assert len(table.table) == 2
+    # Numbers hang on the texts alone, so whoever continues elsewhere comes to the same ones.
+    np.testing.assert_array_equal(again.keep(again.add([(7,), (5, 6), (7,)]))[:, None], kept)

@@ -1,4 +1,4 @@
-"""Scores of a packed trie are those of every prompt and candidate alone, and so are their gradients."""
+"""Scores of a packed trie are those of every prompt and candidate alone, with all layers at once or in two parts."""
 
 import dataclasses
 
@@ -8,6 +8,8 @@ import torch
 from transformers import (
     BloomConfig,
     BloomForCausalLM,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     GPT2Config,
     GPT2LMHeadModel,
     LlamaConfig,
@@ -45,13 +47,12 @@ def models():
 MODELS = [pytest.param(*model[1:], id=model[0]) for model in models()]
 
 
-def adapted(kind=LlamaForCausalLM, config=None, targets=("q_proj", "v_proj")):
+def adapted(kind=LlamaForCausalLM, config=None, base=None, cache_bytes=2**30, **lora):
     """A random model whose adapters change what it says."""
     torch.manual_seed(0)
-    base = kind(config or LlamaConfig(**GATED)).eval().requires_grad_(False)
-    language = AdaptedModel(
-        SharedBase(base, train_tokenizer(["a b"], VOCABULARY)), LoraSettings(rank=4, targets=targets)
-    )
+    base = base or kind(config or LlamaConfig(**GATED)).eval().requires_grad_(False)
+    shared = base if isinstance(base, SharedBase) else SharedBase(base, train_tokenizer(["a b"], VOCABULARY))
+    language = AdaptedModel(shared, LoraSettings(rank=4, **lora), cache_bytes=cache_bytes)
     stir(language.parameters())
     return language
 
@@ -72,7 +73,7 @@ def questions(random, rows):
 @pytest.mark.parametrize(("kind", "config", "targets"), MODELS)
 def test_a_trie_scores_as_every_candidate_alone(kind, config, targets):
     """30 random prompts and candidate sets, in padded batches against one at a time."""
-    language = adapted(kind, config, targets)
+    language = adapted(kind, config, targets=targets)
     assert language.scorer is score_trie
     prompts, candidates = questions(np.random.default_rng(1), 30)
     with torch.no_grad():
@@ -113,7 +114,7 @@ def test_a_prefix_that_candidates_share_is_there_once():
 def test_a_model_that_decides_positions_itself_is_scored_candidate_by_candidate(caplog):
     """ALiBi models take no positions."""
     config = BloomConfig(hidden_size=32, n_layer=2, n_head=4, vocab_size=VOCABULARY)
-    language = adapted(BloomForCausalLM, config, ("query_key_value",))
+    language = adapted(BloomForCausalLM, config, targets=("query_key_value",))
     assert language.scorer is score_alone
     assert "masks" in caplog.text
     prompts, candidates = [(1, 2, 3), (4, 5)], [((6, 7), (8,)), ((9,),)]
@@ -127,9 +128,8 @@ def test_a_half_precision_model_with_sharp_logits_is_scored_as_a_trie():
     torch.manual_seed(0)
     base = LlamaForCausalLM(LlamaConfig(**GATED | {"num_hidden_layers": 8}, initializer_range=0.1)).eval()
     base.requires_grad_(False).lm_head.weight *= 40
-    language = AdaptedModel(SharedBase(base.bfloat16(), train_tokenizer(["a b"], VOCABULARY)), LoraSettings())
-    assert float(base(torch.tensor([[5, 6, 7, 8]])).logits.detach().float().std()) > 10
-    assert language.scorer is score_trie
+    assert float(base.bfloat16()(torch.tensor([[5, 6, 7, 8]])).logits.detach().float().std()) > 10
+    assert adapted(base=base).scorer is score_trie
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -147,7 +147,7 @@ def test_a_model_that_ignores_masks_or_positions_is_found_out(monkeypatch, ignor
     monkeypatch.setattr(scoring, "pack", pack_ignored)
     torch.manual_seed(0)
     base = LlamaForCausalLM(LlamaConfig(**GATED, initializer_range=0.1)).eval().to(dtype)
-    assert AdaptedModel(SharedBase(base, train_tokenizer(["a b"], VOCABULARY)), LoraSettings()).scorer is score_alone
+    assert adapted(base=base).scorer is score_alone
 
 
 def test_prompts_beyond_a_window_of_attention_are_scored_by_the_models_own_mask():
@@ -182,3 +182,65 @@ def test_a_prompt_that_the_model_cannot_read_is_refused():
     language = adapted()
     with pytest.raises(LanguageModelError, match="128"):
         language.score("action", [tuple(range(126))], [((1, 2, 3),)])
+
+
+# ------------------------------------------------------------------------------------------- last layers alone
+
+LAYERS = {"num_hidden_layers": 3}
+LLAMA = LlamaConfig(**GATED | LAYERS)
+KINDS = ["sliding_attention", "sliding_attention", "full_attention"]
+GEMMA = Gemma3TextConfig(**GATED | LAYERS, head_dim=8, sliding_window=64, layer_types=KINDS)
+
+
+def scores_and_gradients(language, prompts, candidates, scorer=None):
+    language.zero_grad()
+    if scorer:
+        with language.using("action"):
+            scores = scorer(language.base, prompts, candidates)
+    else:
+        scores = language.score("action", prompts, candidates)
+    scores.log_probs.sum().backward()
+    return scores, torch.cat([weight.grad.flatten() for weight in language.action.values()])
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"), [(LlamaForCausalLM, LLAMA), (Gemma3ForCausalLM, GEMMA)], ids=["llama", "gemma3"]
+)
+def test_scores_states_and_gradients_equal_the_plain_form_before_and_after_the_states_are_kept(kind, config):
+    language = adapted(kind, config, last_layers=1)
+    prompts, candidates = questions(np.random.default_rng(1), 12)
+    plain, plain_gradient = scores_and_gradients(language, prompts, candidates, score_trie)
+    for _ in range(2):
+        split, gradient = scores_and_gradients(language, prompts, candidates)
+        torch.testing.assert_close(split.log_probs, plain.log_probs, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(split.states, plain.states, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(gradient, plain_gradient, atol=1e-5, rtol=1e-5)
+
+
+def test_every_model_and_adapter_on_one_base_reads_the_same_states():
+    shared = SharedBase(LlamaForCausalLM(LLAMA).eval(), train_tokenizer(["a b"], VOCABULARY))
+    one, other = (adapted(base=shared, last_layers=1) for _ in range(2))
+    prompts, candidates = questions(np.random.default_rng(2), 8)
+    one.score("action", prompts, candidates)
+    before = one.frozen_layers.misses
+    for adapter in ("action", "message", None):
+        other.score(adapter, prompts, candidates)
+    assert one.frozen_layers.misses == before and one.frozen_layers.hits >= 3 * len(prompts)
+
+
+def test_the_memory_for_states_is_bounded_and_the_scores_stay():
+    row = 30 * SIZES["hidden_size"] * 4
+    language = adapted(config=LLAMA, cache_bytes=3 * row, last_layers=1)
+    for _ in range(2):
+        for start in range(20):
+            prompt = tuple(range(start, start + 26))
+            found = language.score("action", [prompt], [((1, 2), (1, 3))]).log_probs
+            torch.testing.assert_close(found, score_trie(language.base, [prompt], [((1, 2), (1, 3))]).log_probs)
+    assert 0 < language.frozen_layers.num_bytes <= 3 * row
+
+
+@pytest.mark.parametrize("last_layers", [1, 9])
+def test_a_model_without_such_layers_is_refused_with_the_flag(last_layers):
+    gpt2 = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=VOCABULARY)).eval()
+    with pytest.raises(LanguageModelError, match="last-layers"):
+        adapted(base=gpt2 if last_layers == 1 else None, last_layers=last_layers)

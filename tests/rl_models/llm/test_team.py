@@ -13,14 +13,18 @@ from rl_models.batch import Fragment, decision_mask, forward, to_batch, valued_m
 from rl_models.llm.network import ACTION_SCORES
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.loop import Learner
-from tests.rl_models.llm.language_teams import (
+from tests.rl_models.llm.small import (
     BY_AGENT,
     FORMS,
     ROUNDING,
+    THINGS,
+    HintNarrator,
+    collector,
     shown_texts,
+    stir,
     stirred,
+    team,
 )
-from tests.rl_models.llm.small import THINGS, HintNarrator, collector, stir, team
 from tests.rl_models.training.small import ratio_error
 
 
