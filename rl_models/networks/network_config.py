@@ -12,14 +12,9 @@ from rl_models.hub.catalog import absolute_model_name
 
 
 @dataclass(frozen=True)
-class TboneConfig:
-    """Widths of TBONE; the defaults are the paper's for SYNC."""
+class TalkingConfig:
+    """Widths of agents that exchange messages; the defaults are those of A Cordial Sync."""
 
-    cell_features: PositiveInt = 8
-    """Width of the embedding of a grid cell."""
-    channels: tuple[PositiveInt, PositiveInt, PositiveInt, PositiveInt] = (32, 64, 128, 256)
-    """Number of channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance
-    sizes."""
     agent_features: PositiveInt = 8
     """Width of the vector that tells the agents apart."""
     hidden_size: PositiveInt = 512
@@ -29,6 +24,17 @@ class TboneConfig:
     communicates: bool = True
     """Whether agents receive the messages of others; otherwise each agent receives its own message instead (the paper's
     no-communication baseline)."""
+
+
+@dataclass(frozen=True)
+class TboneConfig(TalkingConfig):
+    """Widths of TBONE; the defaults are the paper's for SYNC."""
+
+    cell_features: PositiveInt = 8
+    """Width of the embedding of a grid cell."""
+    channels: tuple[PositiveInt, PositiveInt, PositiveInt, PositiveInt] = (32, 64, 128, 256)
+    """Number of channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance
+    sizes."""
 
 
 FRAME_LAYERS = ((5, 2), (5, 1), (4, 1), (3, 1), (3, 1))
@@ -53,19 +59,11 @@ def pixels_left(num_layers: int, pixels: int) -> int:
 
 
 @dataclass(frozen=True)
-class VisualConfig:
+class VisualConfig(TalkingConfig):
     """Widths of the visual networks; the defaults are the authors' for SYNC and moving furniture."""
 
     channels: tuple[PositiveInt, ...] = (16, 16, 32, 64, 128)
     """Number of channels of the convolutions, at most five."""
-    agent_features: PositiveInt = 8
-    """Width of the vector that tells the agents apart."""
-    hidden_size: PositiveInt = 512
-    """Width of belief and LSTM."""
-    message_features: PositiveInt = 16
-    """Width of a message between agents."""
-    communicates: bool = True
-    """Whether agents receive the messages of others; otherwise each agent receives its own message instead."""
     team_features: PositiveInt = 512
     """Width of the central network's features of all agents' frames; other networks do not use it."""
 

@@ -1,12 +1,13 @@
 """Readers of document, goal and inventories, which compute text features before the network reads the grid (RTFM).
 
 txt2π reads the document twice: with attention to its goal (eqs. 9-16), and with attention to visual features (eq. 18).
-The baselines of appendix C only summarise the three texts. All readers give every frame a fixed vector; in txt2π the
-layers over the grid attend to the document again. This file does not depend on a grid.
+The baselines of appendix C only summarise the three texts, and SILG has a reader of its own. All readers give every
+frame a fixed vector; in txt2π and SILG the layers over the grid attend to the document again. This file does not depend
+on a grid.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -62,18 +63,6 @@ class TextFeatures:
             groups, states.index_select(0, texts).split(sizes), padding.index_select(0, texts).split(sizes), strict=True
         )
         return [(part, DocumentAttention(*of_part)) for part, of_part in zip(fixed, parts, strict=True)]
-
-
-class DocumentReader(Protocol):
-    """Reads a document, a goal and inventories for the frames of a batch: F fixed text features."""
-
-    features: int
-
-    def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """Encodings of D texts of one kind (`document`, `goal`, `inventory`): tokens [D, L] int -> name -> [D, ...]."""
-
-    def __call__(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """Text features of K frames, from encodings by `encode_text` and summaries of inventories [K, N * F]."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +121,7 @@ class Txt2PiReader(nn.Module):
         self.features = goal + num_agents * self.inventory_reader.features + summary
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """See `DocumentReader.encode_text`: tokens [D, L] int, 0 for padding -> name -> [D, ...]."""
+        """Encodings of D texts of one kind (`document`, `goal`, `inventory`): tokens [D, L] int -> name -> [D, ...]."""
         words, lengths = self.words(tokens.long()), text_lengths(tokens)
         if key == GOAL:
             return {"summary": self.goal_summary(self.goal_reader(words, lengths), lengths)}
@@ -149,7 +138,7 @@ class Txt2PiReader(nn.Module):
         return encoded | {"summary": self.document_summary(states, lengths)}
 
     def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """See `DocumentReader.__call__`; inventories are [K, N * F] float32."""
+        """Text features of K frames, from encodings by `encode_text` and summaries of inventories [K, N * F]."""
         parts, goal_attention = [inventories], None
         if self._has_goal:
             parts.append(goal.of_frames("summary"))
@@ -200,5 +189,46 @@ class SummaryReader(nn.Module):
         return {"summary": self.summaries[key](self.readers[key](words, lengths), lengths)}
 
     def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """See `DocumentReader.__call__`; inventories are [K, N * F] float32."""
+        """See `Txt2PiReader.forward`."""
         return TextFeatures(torch.cat([document.of_frames("summary"), goal.of_frames("summary"), inventories], -1))
+
+
+class SilgReader(nn.Module):
+    """Reader of SILG's shared model (Zhong et al., 2021): one encoder for all texts, which all attend to the document.
+
+    All texts but the document, goal and inventories, are fields. Each field has a summary, and each summary is a query
+    to the document, whose result is its answer. The fixed features are the mixtures of summaries and of answers, by
+    attention over the fields.
+    """
+
+    def __init__(self, hidden_size: int, words: nn.Module) -> None:
+        super().__init__()
+        self.words = words
+        self.reader = Bidirectional("lstm", int(words.embedding_dim), hidden_size)  # type: ignore[arg-type]  # a module's attribute has no type
+        width = self.reader.features
+        self.summaries = nn.ModuleDict({key: SelfAttention(width) for key in (GOAL, INVENTORY)})
+        self.mixed_fields, self.mixed_answers = SelfAttention(width), SelfAttention(width)
+        self.features, self.context_features = 2 * width, width
+
+    def encode_text(self, key: str, tokens: Tensor) -> Encoded:
+        """See `Txt2PiReader.encode_text`: states of documents, or summaries of fields."""
+        words, lengths = self.words(tokens.long()), text_lengths(tokens)
+        states = self.reader(words, lengths)
+        if key == DOCUMENT:
+            return {"lengths": lengths, "visual_states": states}
+        return {"summary": self.summaries[key](states, lengths)}
+
+    def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
+        """See `Txt2PiReader.forward`."""
+        fields = torch.stack([goal.of_frames("summary"), *inventories.split(self.context_features, -1)], 1)
+        of_texts = document.encoded["visual_states"]
+        groups = TextGroups(document.rows, len(of_texts))
+        states = of_texts.index_select(0, groups.texts)
+        padding = padding_scores(states, document.encoded["lengths"].index_select(0, groups.texts))
+        answers = torch.stack([groups.attend(states, padding, field)[0] for field in fields.unbind(1)], 1)
+        lengths = torch.full_like(document.rows, fields.shape[1])
+        mixed = [self.mixed_fields(fields, lengths), self.mixed_answers(answers, lengths)]
+        return TextFeatures(torch.cat(mixed, -1), document)
+
+
+DocumentReader: TypeAlias = Txt2PiReader | SummaryReader | SilgReader

@@ -1,6 +1,6 @@
 """Reading network: embedding of words, reader of the texts, layers over the grid, output layer (RTFM, section 4.2).
 
-It combines any reader of `readers.py` or `txt2pi.py` with any stack of `film2_stack.py`; txt2π, FiLM, CNN and SILG
+It combines any reader of `readers.py` with any stack of `film2_stack.py`; txt2π, FiLM, CNN and SILG
 are four combinations. Agents share all weights and differ in their observations. Input keys: `grid`, `position`,
 `inventory`, `document`, `goal` and, if the policy may only take legal moves, `legal`. The network is independent of the
 environment: the words of the names in the grid are an argument.

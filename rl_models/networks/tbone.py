@@ -13,7 +13,7 @@ from rl_models.layers.communication import CommunicationRound, Dialogue
 from rl_models.layers.grid_convolutions import ChannelEmbedding, apply_in_chunks, embed_and_convolve, grid_convolutions
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
-from rl_models.networks.network_config import TboneConfig, VisualConfig
+from rl_models.networks.network_config import TalkingConfig, TboneConfig
 from rl_models.policy import Features, State, agents_alive, legal_actions, present_only
 from rl_models.runtime.device import steps_with_starts
 
@@ -21,7 +21,7 @@ from rl_models.runtime.device import steps_with_starts
 class TalkingAgents(nn.Module):
     """Encoded observation -> LSTM -> talk -> reply, for the N agents of a team; a subclass encodes observations."""
 
-    def add_recurrence(self, config: TboneConfig | VisualConfig, num_agents: int, encoded: int) -> None:
+    def add_recurrence(self, config: TalkingConfig, num_agents: int, encoded: int) -> None:
         """Add what follows the encoder, and initialise all weights; `encoded` is the width of an observation."""
         self.num_agents = num_agents
         self.hidden_size = config.hidden_size

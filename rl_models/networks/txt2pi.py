@@ -4,20 +4,12 @@ The defaults are those of the released code; `PAPER` follows the paper where the
 `film2_stack.py` (1-8, 17-19), `layers/words.py` (10-16), `readers.py` (9-16, 18), `reading.py`
 (20) and `heads/mixture_heads.py` (21-22). With 262 words and its heads txt2π has 912,872 parameters, FiLM 342,077 and
 CNN 466,517; all of them are used.
-
-The reader of SILG's shared model (Zhong et al., 2021) is `SilgReader`: one encoder for all texts, which all attend to
-the document, as do the layers over the grid. All other texts, goal and inventories, are fields. Each field has a
-summary, and each summary is a query to the document, whose result is its answer. Attention over the fields mixes the
-summaries, and the answers too.
 """
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import torch
-from torch import Tensor, nn
-
-from rl_models.layers.words import Bidirectional, Cell, SelfAttention, TextGroups, padding_scores
+from rl_models.layers.words import Cell
 from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack, GridStack
 from rl_models.networks.network_config import CHANNELS, Activation, FirstSummary, SilgConfig
 from rl_models.networks.readers import (
@@ -25,46 +17,13 @@ from rl_models.networks.readers import (
     GOAL,
     INVENTORY,
     PAPER_READER,
+    DocumentReader,
     ReaderConfig,
+    SilgReader,
     SummaryReader,
-    TextFeatures,
     Txt2PiReader,
 )
 from rl_models.networks.reading import ReadingNetwork, ReadingSizes
-from rl_models.runtime.texts import Encoded, EncodedTexts, text_lengths
-
-
-class SilgReader(nn.Module):
-    """Reads document, goal and inventories; the fixed features are the mixed summaries and the mixed answers."""
-
-    def __init__(self, hidden_size: int, words: nn.Module) -> None:
-        super().__init__()
-        self.words = words
-        self.reader = Bidirectional("lstm", int(words.embedding_dim), hidden_size)  # type: ignore[arg-type]  # a module's attribute has no type
-        width = self.reader.features
-        self.summaries = nn.ModuleDict({key: SelfAttention(width) for key in (GOAL, INVENTORY)})
-        self.mixed_fields, self.mixed_answers = SelfAttention(width), SelfAttention(width)
-        self.features, self.context_features = 2 * width, width
-
-    def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """Encodings of texts, name -> [D, ...]: states of documents, or summaries of fields."""
-        words, lengths = self.words(tokens.long()), text_lengths(tokens)
-        states = self.reader(words, lengths)
-        if key == DOCUMENT:
-            return {"lengths": lengths, "visual_states": states}
-        return {"summary": self.summaries[key](states, lengths)}
-
-    def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """See `DocumentReader.__call__`; inventories are [K, N * F] float32."""
-        fields = torch.stack([goal.of_frames("summary"), *inventories.split(self.context_features, -1)], 1)
-        of_texts = document.encoded["visual_states"]
-        groups = TextGroups(document.rows, len(of_texts))
-        states = of_texts.index_select(0, groups.texts)
-        padding = padding_scores(states, document.encoded["lengths"].index_select(0, groups.texts))
-        answers = torch.stack([groups.attend(states, padding, field)[0] for field in fields.unbind(1)], 1)
-        lengths = torch.full_like(document.rows, fields.shape[1])
-        mixed = [self.mixed_fields(fields, lengths), self.mixed_answers(answers, lengths)]
-        return TextFeatures(torch.cat(mixed, -1), document)
 
 
 @dataclass(frozen=True)
@@ -87,12 +46,6 @@ class Txt2PiConfig:
     """Activation after the output layer; the paper has `relu` (eq. 20)."""
     contrasts: bool = False
     """Whether the extras hold, while learning, what `losses/mention_contrast.py` needs. It is ours, of no paper."""
-
-    def build(self, words: nn.Module, sizes: ReadingSizes) -> ReadingNetwork:
-        """Build the network over an embedding of words, for worlds of these sizes."""
-        reader = Txt2PiReader(self.reader, words, sizes.num_agents)
-        stack = self.build_stack(reader, self.channels)
-        return ReadingNetwork(sizes, words, reader, stack, self.features, self.activation, self.contrasts)
 
     def build_stack(self, reader: Txt2PiReader, channels: tuple[int, ...]) -> Film2Stack:
         """Build FiLM² layers with these channels, for the text features of this reader."""
@@ -131,17 +84,6 @@ class FilmConfig:
     activation: Activation = "tanh"
     """Activation after the output layer."""
 
-    def build(self, words: nn.Module, sizes: ReadingSizes) -> ReadingNetwork:
-        """Build the network over an embedding of words, for worlds of these sizes."""
-        hidden_sizes = {
-            DOCUMENT: self.document_hidden_size,
-            GOAL: self.goal_hidden_size,
-            INVENTORY: self.inventory_hidden_size,
-        }
-        reader = SummaryReader(hidden_sizes, self.cell, words, sizes.num_agents)
-        stack = self.build_stack(reader.features)
-        return ReadingNetwork(sizes, words, reader, stack, self.features, self.activation)
-
     def build_stack(self, text_features: int) -> GridStack:
         """Build FiLM layers, for texts of this width."""
         return Film2Stack(self.word_features, text_features, 0, self.channels, modulates_text=False)
@@ -167,8 +109,18 @@ ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig
 def reading_network(config: ReadingConfig, sizes: ReadingSizes) -> ReadingNetwork:
     """Build txt2π or a baseline for worlds of these sizes."""
     words = sizes.make_words(config.word_features)
-    if not isinstance(config, SilgConfig):
-        return config.build(words, sizes)
-    reader = SilgReader(config.hidden_size, words)
-    stack = Film2Stack(config.word_features, reader.features, reader.context_features, config.channels)
-    return ReadingNetwork(sizes, words, reader, stack, config.features, config.activation)
+    reader: DocumentReader
+    stack: GridStack
+    if isinstance(config, Txt2PiConfig):
+        reader = Txt2PiReader(config.reader, words, sizes.num_agents)
+        stack = config.build_stack(reader, config.channels)
+    elif isinstance(config, FilmConfig):
+        widths = config.document_hidden_size, config.goal_hidden_size, config.inventory_hidden_size
+        hidden_sizes = dict(zip((DOCUMENT, GOAL, INVENTORY), widths, strict=True))
+        reader = SummaryReader(hidden_sizes, config.cell, words, sizes.num_agents)
+        stack = config.build_stack(reader.features)
+    else:
+        reader = SilgReader(config.hidden_size, words)
+        stack = Film2Stack(config.word_features, reader.features, reader.context_features, config.channels)
+    contrasts = isinstance(config, Txt2PiConfig) and config.contrasts
+    return ReadingNetwork(sizes, words, reader, stack, config.features, config.activation, contrasts)
