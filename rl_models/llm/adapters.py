@@ -319,15 +319,10 @@ def _spread(base: Any, prompt: Ids) -> float:
 # float32, nothing changes.
 
 
-def is_half_on_gpu(model: Any) -> bool:
-    """Whether a model's weights are in half precision on a GPU."""
-    return model.device.type == "cuda" and model.dtype in (torch.bfloat16, torch.float16)
-
-
 @contextmanager
 def adapters_in_half_precision(peft_model: Any, base: Any) -> Iterator[None]:
     """Within it adapters of a base in half precision on a GPU compute in the base's type; weights stay float32."""
-    if not is_half_on_gpu(base):
+    if base.device.type != "cuda" or base.dtype not in (torch.bfloat16, torch.float16):
         yield
         return
     from peft.helpers import disable_input_dtype_casting

@@ -97,8 +97,7 @@ def maser_losses(
     individual = individual_error(output, batch, subgoals, config, gamma)
     explored = exploration(output, subgoals, ONLINE if config.form == "paper" else TARGET)
     distance = representation_error(output, subgoals)
-    loss = config.individual_coef * individual
-    loss = loss + config.exploration_coef * explored + config.distance_coef * distance
+    loss = config.individual_coef * individual + config.exploration_coef * explored + config.distance_coef * distance
     return loss, {
         "loss/individual": individual.detach(),
         "loss/exploration": explored.detach(),

@@ -166,9 +166,6 @@ class DividedReading(ReadingNetwork):
         """(H, W, P), one number for each name in each cell; `obs` is name -> [B, N, ...]."""
         return tuple(obs["grid"].shape[2:])
 
-    def _visual_keys(self, obs: dict[str, Tensor]) -> tuple[str, ...]:
-        return ("grid", "position", NOISE) if NOISE in obs else ("grid", "position")
-
     def _run_chunk(
         self, visual: dict[str, Tensor], fixed: Tensor, attend: DocumentAttention | None
     ) -> tuple[Tensor, dict[str, Tensor]]:

@@ -18,6 +18,7 @@ from rl_models.networks.mentions import DOCUMENTS, MAX_CONTRASTED, SCORES
 from rl_models.networks.network_config import Activation
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, DocumentAttention, DocumentReader, TextFeatures
 from rl_models.policy import Features, State, Stateless, legal_actions
+from rl_models.runtime.added_observations import NOISE
 from rl_models.runtime.device import distinct
 from rl_models.runtime.texts import Encoded, EncodedTexts, encode_texts
 
@@ -144,7 +145,7 @@ class ReadingNetwork(Stateless):
         """Pooled features [K, F] of K = B * T * N frames, and extras, name -> [K, ...]; computed in chunks."""
         grid = obs["grid"]
         size = _FRAMES_AT_ONCE if grid.device.type == "cpu" else grid[..., 0, 0, 0].numel()
-        visual = {key: obs[key].flatten(0, 2).split(size) for key in self._visual_keys(obs)}
+        visual = {key: obs[key].flatten(0, 2).split(size) for key in ("grid", "position", NOISE) if key in obs}
         chunks = [
             self._run_chunk({key: value[chunk] for key, value in visual.items()}, fixed, attend)
             for chunk, (fixed, attend) in enumerate(texts.split(size))
@@ -153,10 +154,6 @@ class ReadingNetwork(Stateless):
         if self.shows_attention and texts.goal_attention is not None:
             extras["attention/goal"] = texts.goal_attention
         return torch.cat([pooled for pooled, _ in chunks]), extras
-
-    def _visual_keys(self, obs: dict[str, Tensor]) -> tuple[str, ...]:
-        """Observation keys that `_run_chunk` needs."""
-        return "grid", "position"
 
     def _run_chunk(
         self, visual: dict[str, Tensor], fixed: Tensor, attend: DocumentAttention | None

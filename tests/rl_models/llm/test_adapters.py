@@ -179,8 +179,6 @@ def test_a_half_precision_base_has_adapters_in_single_precision():
     torch.testing.assert_close(scores.log_probs, wanted, atol=0.3, rtol=0.1)
 
 
-# ------------------------------------------------------------------------------------------- norms on a GPU
-
 SIZES = {"vocab_size": 20, "hidden_size": 16, "intermediate_size": 8, "num_hidden_layers": 2, "head_dim": 8}
 HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2}
 TOKENS = torch.tensor([[3, 1, 4, 1, 5]])

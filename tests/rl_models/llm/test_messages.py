@@ -187,9 +187,6 @@ def test_without_messages_in_the_observation_the_team_speaks_for_itself():
         )
 
 
-# ------------------------------------------------------------------------------------------- codes and tables of texts
-
-
 def test_codes_of_several_keys_are_joined_and_told_once_each():
     sentences = torch.tensor([[[[1, 300], [2, 300]]], [[[1, 300], [1, 300]]]])  # [2, 1, 2, 2]
     phrases = torch.tensor([[[[7], [7]]], [[[7], [8]]]])

@@ -143,9 +143,6 @@ def test_an_agent_that_has_left_takes_nothing_and_does_not_count_in_the_coverage
     }
 
 
-# ------------------------------------------------------------------------------------------- agent modelling
-
-
 def test_others_come_in_the_order_of_an_observation_oneself_left_out():
     assert values_of_others(torch.tensor([10, 11, 12])).tolist() == [[11, 12], [12, 10], [10, 11]]
     assert values_of_others(torch.tensor([[3, 4]])).tolist() == [[[4], [3]]]

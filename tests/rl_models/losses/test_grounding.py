@@ -59,9 +59,6 @@ def test_an_accelerator_is_asked_nothing_for_the_loss_of_the_cpu(shown):
         torch.testing.assert_close(there.grad.cpu().sum((0, 1)), gradient.sum((0, 1)))
 
 
-# ------------------------------------------------------------------------------------------- both losses
-
-
 def episodes(agents=1, worlds=12, seed=0):
     """Observations of episodes of three steps: sprites and manual stay the same."""
     first = observations(agents, batch=worlds, time=1, seed=seed)
@@ -164,9 +161,6 @@ def test_the_observation_after_the_last_step_is_not_learned_from(name):
     changed = {key: value.clone() for key, value in obs.items()}
     changed["symbols"][:, -1] = changed["symbols"][:, -1].flip(0)
     torch.testing.assert_close(*[loss(run(policy, one), batch, Progress())[0] for one in (obs, changed)])
-
-
-# ------------------------------------------------------------------------------------------- movements
 
 
 def test_the_mean_is_over_sprites_of_moments_in_which_something_moved():

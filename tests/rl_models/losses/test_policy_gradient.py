@@ -64,9 +64,6 @@ def test_standardised_advantages_have_mean_zero_and_deviation_one_over_what_coun
     assert torch.equal(pg.standardise(torch.ones(1, 3), None), torch.zeros(1, 3))
 
 
-# ------------------------------------------------------------------------------------------- returns
-
-
 def story(seed=0, has_ends=True):
     """Fragments with terminations, truncations, both next to each other and at the last step, and durations 1 to 3."""
     random = np.random.default_rng(seed)

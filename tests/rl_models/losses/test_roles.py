@@ -48,9 +48,6 @@ def test_specialisation_is_the_sum_over_pairs_of_the_formula():
     assert float(specialisation(mean, variance, sample, differences)) == pytest.approx(total / 6, abs=1e-5)
 
 
-# ------------------------------------------------------------------------------------------------ LDSA
-
-
 def test_distance_of_subtasks_is_the_number_by_hand():
     table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]).tanh()
     assert float(mean_squared_distance(table)) == pytest.approx(1.5467, abs=1e-4)

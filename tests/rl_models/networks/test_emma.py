@@ -66,9 +66,6 @@ def test_occupied_cells_alone_give_what_all_cells_give_gradients_included(name, 
         torch.testing.assert_close(ours[parameter], wanted, atol=1e-10, rtol=0, msg=parameter)
 
 
-# ------------------------------------------------------------------------------------------- sizes
-
-
 def of_published_width(config, symbols=25, **arguments):
     return emma_team(config, sizes(symbols=symbols, **arguments), ACTIONS, lambda: FrozenEncoder([torch.zeros(3, 768)]))
 
@@ -91,9 +88,6 @@ def test_only_a_separate_hidden_layer_and_unused_rows_change_its_size():
     assert size(two_avatars) == 1_942_984 + 16_512 - 6 * 256
 
 
-# ------------------------------------------------------------------------------------------- teams
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_private_networks_share_nothing(name):
     policy, obs = team(name, agents=2, shares_network=False), observations(agents=2)
@@ -103,9 +97,6 @@ def test_private_networks_share_nothing(name):
     touched = {name for name, weight in policy.named_parameters() if weight.grad is not None and weight.grad.any()}
     assert touched
     assert all(".members.1." in name for name in touched)
-
-
-# ------------------------------------------------------------------------------------------- attention
 
 
 @pytest.mark.parametrize("shares_network", [True, False])

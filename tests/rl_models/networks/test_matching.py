@@ -65,9 +65,6 @@ def test_frozen_words_get_no_gradient():
     assert frozen["network.mentions.sharpness"] is not None
 
 
-# -------------------------------------------------------------------------------------- contrastive loss
-
-
 def contrasting(obs, **changes):
     policy = team(2, contrasts=True, **changes)
     return policy, run(policy, obs).extras

@@ -69,9 +69,6 @@ def test_the_paper_team_differs_where_the_sheet_says():
     assert run(paper, observations()).policy.log_marginals.min() > -20  # illegal moves are not masked
 
 
-# ------------------------------------------------------------------------------------------- texts
-
-
 def shown_whole(obs):
     """The same observations with a text of its own in every frame, as nobody shared any."""
     whole = dict(obs)
@@ -109,9 +106,6 @@ def test_tokens_in_the_observation_stand_for_rows():
     told = {key: value for key, value in obs.items() if not key.startswith("texts/")}
     told |= {key: obs[f"texts/{key}"][obs[key].long()] for key in ("document", "goal")}
     torch.testing.assert_close(run(policy, told).values, run(policy, obs).values, atol=1e-12, rtol=0)
-
-
-# --------------------------------------------------------------------------------------- attention
 
 
 READERS = {
@@ -153,9 +147,6 @@ def test_a_network_without_attention_has_no_attention_map(name, maps):
     policy = team(name)
     policy.network.shows_attention = True
     assert run(policy, observations()).extras.keys() == maps
-
-
-# ------------------------------------------------------------------------------------------- ours, of no paper
 
 
 def test_a_contrasting_reader_scores_each_frame_with_each_document():
@@ -201,9 +192,6 @@ def test_a_warm_start_wants_attention_where_the_things_that_are_asked_for_are_me
     assert value == 0.5 * logged["loss/mention_warm_start"]
     late, _ = loss(run(policy, obs), batch, Progress(env_steps=100))
     assert late == 0 and not late.requires_grad
-
-
-# ------------------------------------------------------------------------------------------- layers
 
 
 def draw(*shape, seed=0):
