@@ -50,12 +50,7 @@ class AdaptedModel(nn.Module):
     """
 
     def __init__(
-        self,
-        base: SharedBase,
-        lora: LoraSettings,
-        seed: int = 0,
-        cache_bytes: int = 2**30,
-        chat_template: bool = False,
+        self, base: SharedBase, lora: LoraSettings, seed: int = 0, cache_bytes: int = 2**30, chat_template: bool = False
     ) -> None:
         """Add two new adapters, at first without effect, with weights drawn from `seed`.
 

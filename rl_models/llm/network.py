@@ -37,11 +37,8 @@ _ILLEGAL = -1
 class Decision:
     """Inputs of an agent's action distribution; equal ones are computed once.
 
-    Attributes:
-        prompt: situation and messages heard.
-        candidates: phrases of the legal actions.
-        actions: numbers of the actions.
-        lengths: lengths by which their scores are divided.
+    The prompt has the situation and the messages heard, the candidates are phrases of the legal `actions`, whose scores
+    are divided by `lengths`.
     """
 
     prompt: Ids

@@ -25,14 +25,8 @@ _NEVER = -1e9
 class MentionWarmStart:
     """weight(t) * cross-entropy of the attention of all layers to where the things asked for are mentioned.
 
-    Attributes:
-        weight: schedule of the loss's weight, which ends at 0.
-        names: [K, L] int64, words of each name in the grid.
-        is_asked: [K] bool, names that the target is about.
-        vocabulary: V, number of words.
-        word_features: width of the random words.
-        sharpness: beta.
-        seed: seed of the random words.
+    The weight ends at 0. `names` [K, L] int64 are the words of each name in the grid, of which the target is about
+    those in `is_asked` [K] bool; of the V random words it has width and seed, and beta (`sharpness`).
     """
 
     weight: Schedule

@@ -35,13 +35,9 @@ def double_q_values(online: Tensor, target: Tensor, mix: Callable[[Tensor], Tens
 def td_targets(reward: Tensor, discounts: Tensor, following: Tensor, trace: Tensor | None = None) -> Tensor:
     """Targets of the joint value, [B, T] float32 without gradient: G = r + gamma ((1 - lambda) Q' + lambda G').
 
-    G' is the target of the next step.
-
-    Args:
-        reward: [B, T] float32, reward of the team.
-        discounts: [B, T] float32, gamma, or 0 if the game is over.
-        following: [B, T] float32, Q', the joint value of the best actions after the step.
-        trace: lambda, [B, T - 1] float32, 0 where the next step is of another episode; None: 0 everywhere.
+    G' is the target of the next step. The team's reward r, the discount gamma (0 if the game is over) and the joint
+    value Q' of the best actions after the step (`following`) are [B, T] float32; lambda (`trace`) is [B, T - 1]
+    float32, 0 where the next step is of another episode, or None for 0 everywhere.
     """
     following = following.detach()
     one_step = reward + discounts * following

@@ -51,17 +51,11 @@ def make_nodes(
     reach: int,
     most: int,
 ) -> Nodes:
-    """Nodes of K frames.
+    """Nodes of K frames, at most `most` of them of cells.
 
-    Args:
-        grid: [K, H, W, P] uint8, names in each cell.
-        position: [K, 2] int64, row and column of the agent.
-        inventory: [K, N] int64, names of held items.
-        goals: [K] int64, row of the goal among the distinct goals.
-        num_goals: number of rows of goals.
-        kinds: [names] int64, kind of each name; names of kind 0 are no nodes of cells.
-        reach: cells up to which offsets are told apart.
-        most: number of nodes of cells that a frame has at most.
+    From the names in each cell [K, H, W, P] uint8 and in the inventories [K, N] int64, the agent's row and column [K,
+    2] int64, which of `num_goals` goals is its own, [K] int64, the kind of each name [names] int64, of which kind 0 is
+    no node of a cell, and the cells up to which offsets are told apart.
     """
     width, names = grid.shape[2:]
     flat = grid.flatten(1).long()

@@ -27,9 +27,7 @@ from tests.rl_models.algorithms.together import (
     assert_equals_one,
     run_together,
 )
-from tests.rl_models.networks import small_endi
-from tests.rl_models.networks.emma_games import collector as emma_collector
-from tests.rl_models.networks.emma_games import world as emma_world
+from tests.rl_models.networks import small_emma, small_endi
 from tests.rl_models.networks.small_matching import sizes_of
 from tests.rl_models.training import small
 from tests.rl_models.training.small import begun
@@ -57,6 +55,11 @@ def readers_of_letters(worlds):
     return begun(world, reader_team(config, sizes_of(world), world.action_spec), 4)
 
 
+def readers_of_manuals(worlds):
+    place = small_emma.world(worlds)
+    return begun(place, small_emma.team_in(place), 8)
+
+
 EXACT = {
     "cordial": (rooms, small.cordial(small.rooms(1)), PPO),
     "cordial with losses that are summed": (rooms, small.cordial(small.rooms(1)), Impala(loss_reduction="sum")),
@@ -65,7 +68,7 @@ EXACT = {
     **{name: (divided("emma"), DivisionLoss(name, weight=0.5), PPO) for name in ("num", "dis", "dis_balance", "kl")},
 }
 CONTRASTS = {
-    "grounding": (lambda worlds: emma_collector(emma_world(worlds), length=8), GroundingLoss(Schedule.constant(1.0))),
+    "grounding": (readers_of_manuals, GroundingLoss(Schedule.constant(1.0))),
     "mention contrast": (readers_of_letters, MentionContrast(Schedule.constant(1.0))),
 }
 

@@ -1,12 +1,15 @@
-"""Invented observations in the form of MESSENGER's, and small teams, for the tests of EMMA."""
+"""Invented observations in the form of MESSENGER's, its worlds, and small teams for both, for the tests of EMMA."""
 
 import dataclasses
 
 import torch
 
+from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
+from rl_envs.messenger.world import Messenger
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.network_config import RELEASED, EmmaConfig
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
+from rl_models.text.choice import TextEncoderConfig, text_encoder
 from rl_models.text.frozen import FrozenEncoder
 from rl_models.text.words import Vocabulary, WordEncoder
 
@@ -67,3 +70,15 @@ def observations(agents=1, batch=2, time=3, moments=3, sentences=3, seed=0):
         "manual": draw(0, SENTENCES, sentences, dtype=torch.int32),
         "roles": draw(2, 14, 3),
     }
+
+
+def world(num_worlds=6, stage=1, **arguments):
+    return Messenger(num_worlds, stage=stage, **({"max_sentences_per_cell": 2} | arguments))
+
+
+def team_in(place, config=None, frames=3, **arguments):
+    """A narrow team for a world."""
+    config = config or EmmaTeamConfig(EmmaConfig(features=12, channels=4, hidden_size=8), **arguments)
+    shown = EmmaSizes(place.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=frames)
+    texts = TextEncoderConfig("words", 10), place.sentences, place.sentences
+    return emma_team(config, shown, place.action_spec, lambda: text_encoder(*texts))

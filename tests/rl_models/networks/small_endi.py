@@ -4,7 +4,6 @@ import dataclasses
 
 import torch
 
-from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_envs.rtfm.world import Rtfm
 from rl_models.networks import entity_divider, entity_divider_emma, entity_divider_matching
@@ -16,7 +15,7 @@ from rl_models.networks.network_config import EmmaConfig
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
-from tests.rl_models.networks import emma_games, small, small_emma, small_matching
+from tests.rl_models.networks import small, small_emma, small_matching
 
 BACKBONES = ("reading", "matching", "emma")
 READING = DividedReadingConfig(small.narrow(Txt2PiConfig()), (4, 3))
@@ -69,16 +68,14 @@ def world(backbone, num_worlds=6, agents=2, **arguments):
     if backbone != "emma":
         stage = {"group": True, "dyna": True, "nl": True, "max_episode_steps": 6}
         return Rtfm(num_worlds, **(stage | arguments), num_agents=agents)
-    return Messenger(
-        num_worlds, **({"stage": 2, "max_sentences_per_cell": 2, "max_episode_steps": 6} | arguments), num_agents=agents
-    )
+    return small_emma.world(num_worlds, num_agents=agents, **({"stage": 2, "max_episode_steps": 6} | arguments))
 
 
 def team_for(backbone, place, shares_network=False, **arguments):
     """A narrow divided team for a world."""
     if backbone == "emma":
         config = EmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network=shares_network)
-        return emma_games.team_of(config, place)
+        return small_emma.team_in(place, config)
     sizes = {"reading": small, "matching": small_matching}[backbone].sizes_of(place)
     is_entity = torch.from_numpy(place.tables["name_kinds"] >= KIND_MONSTER)
     config = reader_config(backbone, shares_network, **arguments)

@@ -10,16 +10,7 @@ from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.frozen import FrozenEncoder
 from tests.rl_models.networks import slow_emma
 from tests.rl_models.networks.small import gradients, run, weigh
-from tests.rl_models.networks.small_emma import (
-    ACTIONS,
-    FORMS,
-    SENTENCES,
-    frozen,
-    observations,
-    sizes,
-    team,
-    words,
-)
+from tests.rl_models.networks.small_emma import ACTIONS, FORMS, SENTENCES, frozen, observations, sizes, team, words
 
 NAMES = sorted(FORMS)
 

@@ -22,7 +22,7 @@ from rl_models.teams.endi_team import silg_entities_team
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
-from tests.rl_models.networks import emma_games, small_endi, small_matching
+from tests.rl_models.networks import small_emma, small_endi, small_matching
 from tests.rl_models.networks.small import NETWORKS, narrow, sizes_of
 from tests.rl_models.networks.small_endi import BACKBONES
 from tests.rl_models.training.small import begun, ratio_error, second_fragment
@@ -48,12 +48,12 @@ def reading(name):
 
 
 def emma(frames=3, arguments=None, **stage):
-    place = emma_games.world(max_episode_steps=6, **stage)
-    return place, emma_games.team(place, frames=frames, **(arguments or {}))
+    place = small_emma.world(max_episode_steps=6, **stage)
+    return place, small_emma.team_in(place, frames=frames, **(arguments or {}))
 
 
 def silg(shares_network):
-    place = emma_games.world(stage=3, num_agents=2, max_episode_steps=6)
+    place = small_emma.world(stage=3, num_agents=2, max_episode_steps=6)
     config = SilgConfig(hidden_size=3, word_features=4, channels=(4, 3), features=5)
     shown = EmmaSizes(2, len(SYMBOLS), len(AVATARS), SIDE)
     texts = (place.sentences, place.sentences)
@@ -123,15 +123,16 @@ def test_a_document_is_encoded_once_a_fragment_while_acting():
 
 
 def test_a_sentence_is_read_once_an_episode_while_acting_and_anew_after_an_update():
-    one, read = emma_games.collector(emma_games.world(stage=3), length=30, needs_values=False), []
+    place = small_emma.world(stage=3)
+    one, read = begun(place, small_emma.team_in(place), 30, needs_values=False), []
     one.policy.network.encoder.register_forward_hook(lambda _, inputs, __: read.extend(inputs[0].tolist()))
     for _ in range(2):
         read.clear()
         fragment = one.collect()
         shown = fragment.obs["manual"][:, :-1]
         assert set(read) == set(np.unique(shown).tolist())
-        begun = fragment.is_first[:, 1:-1].sum() + len(shown)
-        assert len(read) <= begun * shown.shape[-1] < shown.size / 2
+        episodes = fragment.is_first[:, 1:-1].sum() + len(shown)
+        assert len(read) <= episodes * shown.shape[-1] < shown.size / 2
 
 
 def test_new_weights_read_texts_anew():

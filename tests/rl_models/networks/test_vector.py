@@ -59,8 +59,7 @@ def test_the_mean_of_the_others_is_one_over_those_in_the_game():
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_recurrent"),
-    [("mappo", False), ("commnet", False), ("mappo", True), ("tbone", True), ("sync", True)],
+    ("kind", "is_recurrent"), [("mappo", False), ("commnet", False), ("mappo", True), ("tbone", True), ("sync", True)]
 )
 def test_what_an_agent_that_has_left_observes_changes_nothing_for_the_others(kind, is_recurrent):
     config, part = PartsConfig(hidden_sizes=(6,)), Part("vector", (2,))
