@@ -8,7 +8,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -17,10 +16,8 @@ from torch import Tensor
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import DistillationSettings
 from rl_models.llm.messages import Writer
+from rl_models.llm.small_model import Pair
 from rl_models.llm.tokens import Ids
-
-Pair: TypeAlias = tuple[str, str]
-"""Prompt of one agent, and the message that a teacher wrote for it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class MessageDistillation:
         self.reports: list[RoundReport] = []
 
     def learn(self, pairs: Sequence[Pair], shows_progress: bool = True) -> RoundReport:
-        """Train for one round on new pairs and all before; raises ValueError where there is no pair to learn from."""
+        """Train for one round on new pairs of prompt and message, and all before; raises ValueError without any."""
         for prompt, message in pairs:
             if is_held_out(prompt, self._settings.held_out):
                 self._held_out.append((prompt, message))

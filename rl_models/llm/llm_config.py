@@ -30,8 +30,6 @@ class DistillationSettings:
 
 
 Adapter = Literal["message", "action"]
-MIN_VOCABULARY = 259
-"""Number of bytes and marks, with which every text can be written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +59,8 @@ class SmallModelSettings:
     """Number of attention heads in each layer."""
     feed_forward: PositiveInt = 384
     """Width of the hidden layer in each feed-forward block."""
-    vocabulary: Annotated[int, Field(ge=MIN_VOCABULARY)] = 1024
-    """Largest number of tokens in the vocabulary, 256 bytes and three marks among them."""
+    vocabulary: Annotated[int, Field(ge=259)] = 1024
+    """Largest number of tokens in the vocabulary, at least 259: 256 bytes and three marks, which write every text."""
     context: PositiveInt = 512
     """Largest number of tokens of a prompt with what follows it."""
     steps: PositiveInt = 900

@@ -5,21 +5,18 @@ come from the experiment's `Narrator`.
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from rl_models.llm.llm_config import LanguageTeamSettings
-from rl_models.llm.messages import PADDING, Writer, to_message
+from rl_models.llm.messages import PADDING, Array, Writer, to_message
 from rl_models.llm.tokens import Ids, Tokens
 from rl_models.policy import deciding_agents
 from rl_models.runtime.added_observations import MESSAGES
 from rl_models.runtime.texts import TEXTS, MissingTextsError
-
-Array = NDArray[Any]
 
 PROMPT, PHRASES = "prompt", "phrases"
 """Observation keys: [B, T, N] int32 and [B, T, N, A] int32, rows of an agent's action prompt and of

@@ -17,8 +17,8 @@ from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.layers.dense import dense
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LanguageTeamSettings
-from rl_models.llm.messages import Writer, to_message
-from rl_models.llm.narration import PHRASES, PROMPT, Array, Narration, Narrator
+from rl_models.llm.messages import Array, Writer, to_message
+from rl_models.llm.narration import PHRASES, PROMPT, Narration, Narrator
 from rl_models.llm.scoring import normalise
 from rl_models.llm.tokens import Candidates, Ids
 from rl_models.policy import UNVALUED, VALUED, Features, State, Stateless, deciding_agents

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from rl_models.llm.narration import Array
+from rl_models.llm.messages import Array
 
 UNNAMED = "-"
 """Name of an action without a text, such as one of an agent that is out of the game."""

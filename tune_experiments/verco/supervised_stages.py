@@ -19,8 +19,9 @@ from rl_envs.salad.procedural import procedural_kitchen
 from rl_envs.salad.teacher import messages
 from rl_envs.salad.text import Narrator
 from rl_envs.salad.world import Salad
-from rl_models.llm.distillation import MessageDistillation, Pair, is_held_out
+from rl_models.llm.distillation import MessageDistillation, is_held_out
 from rl_models.llm.network import LanguageNetwork
+from rl_models.llm.small_model import Pair
 from rl_models.policy import TeamPolicy
 from rl_models.runtime.device import get_device
 from rl_models.schedule import Progress

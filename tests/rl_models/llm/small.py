@@ -121,7 +121,6 @@ class HintNarrator:
 
 
 def corpus():
-    """Everything that can be said in the game."""
     narrator = HintNarrator()
     for who in range(3):
         for thing in range(4):
@@ -132,7 +131,6 @@ def corpus():
 
 
 def settings(**changed):
-    """Settings of a team on a small model."""
     known = {
         "language": LanguageModelSettings(small=SMALL, lora=LoraSettings(rank=8, alpha=32)),
         "messages": MessageSettings(max_tokens=8),

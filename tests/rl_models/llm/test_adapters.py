@@ -153,7 +153,6 @@ def test_everything_moves_together_and_copies_are_whole():
 
 
 def test_recomputing_layers_changes_no_gradient():
-    """Gradient checkpointing: the layers run twice, and the gradients are the same."""
     gradients, calls, written = [], [], []
     for recomputes in (False, True):
         language = stirred(gradient_checkpointing=recomputes)

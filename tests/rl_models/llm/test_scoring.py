@@ -48,7 +48,6 @@ MODELS = [pytest.param(*model[1:], id=model[0]) for model in models()]
 
 
 def adapted(kind=LlamaForCausalLM, config=None, base=None, cache_bytes=2**30, **lora):
-    """A random model whose adapters change what it says."""
     torch.manual_seed(0)
     base = base or kind(config or LlamaConfig(**GATED)).eval().requires_grad_(False)
     shared = base if isinstance(base, SharedBase) else SharedBase(base, train_tokenizer(["a b"], VOCABULARY))

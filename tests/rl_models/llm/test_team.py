@@ -182,7 +182,6 @@ def test_normalisation_divides_by_words_tokens_or_nothing():
 
 @pytest.mark.parametrize("form", ["word", "frozen_critic"])
 def test_ppo_changes_the_action_adapter_and_the_critic_alone(form):
-    """Tensor by tensor; every one of those changes."""
     one = stirred(form)
     policy = one.policy
     base = copy.deepcopy(policy.network.language.base.state_dict())

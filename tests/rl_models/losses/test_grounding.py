@@ -72,7 +72,6 @@ def loss_of(policy, weight=1.0, agents=1, **arguments):
 
 
 def moving():
-    """Observations in which sprites move."""
     return observations(time=4, seed=3), {"reward": torch.zeros(2, 4, 1)}
 
 
@@ -164,7 +163,6 @@ def test_the_observation_after_the_last_step_is_not_learned_from(name):
 
 
 def test_the_mean_is_over_sprites_of_moments_in_which_something_moved():
-    """Against a slow loop over moments that differ."""
     fits = torch.randn(5, 3, 3, generator=torch.Generator().manual_seed(0))
     moved = torch.tensor(
         [[NEARER, SAME, 0], [SAME, SAME, SAME], [FARTHER, SAME, NEARER], [0, 0, 0], [SAME, FARTHER, 0]]

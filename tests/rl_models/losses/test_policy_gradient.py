@@ -83,7 +83,6 @@ def story(seed=0, has_ends=True):
 
 
 def steps_of(data):
-    """Steps in the form in which the objectives build them."""
     tensors = {name: torch.from_numpy(value) for name, value in data.items()}
     truncated = tensors["truncated"][..., None].expand(WORLDS, TIME, AGENTS)
     following = pg.following_values(tensors["values"], tensors["last_values"], tensors["final_values"], truncated)
@@ -104,7 +103,6 @@ def next_value(data, world, time, agent):
 
 
 def error(data, world, time, agent):
-    """One-step temporal-difference error."""
     discount = GAMMA ** data["duration"][world, time, agent]
     bootstrap = discount * next_value(data, world, time, agent)
     return data["reward"][world, time, agent] + bootstrap - data["values"][world, time, agent]

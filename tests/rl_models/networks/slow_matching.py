@@ -4,8 +4,6 @@ import torch
 
 
 class SlowMatching:
-    """Features of one frame after another, with the weights of a network."""
-
     def __init__(self, network, sentence_end):
         self.net, self.config, self.sentence_end = network, network.config, sentence_end
         words = network.mentions.words.weight

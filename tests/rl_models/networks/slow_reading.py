@@ -31,8 +31,6 @@ def attend(states, query):
 
 
 class SlowReading:
-    """txt2π, FiLM or CNN, frame by frame."""
-
     def __init__(self, policy):
         self.policy, self.net = policy, policy.network
         self.reader, self.stack = self.net.reader, self.net.stack

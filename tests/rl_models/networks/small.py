@@ -38,7 +38,6 @@ def sizes(agents=1, vocabulary=WORDS):
 
 
 def sizes_of(world):
-    """Sizes of a world of RTFM."""
     names = torch.from_numpy(world.tables["name_words"].astype("int64"))
     return ReadingSizes(world.num_agents, world.text_spec["document"].vocabulary, names)
 
@@ -55,7 +54,6 @@ def narrow(config):
 
 
 def team(name, agents=1, seed=0, head_hidden_size=0):
-    """A small team of one of `NETWORKS`, in double precision."""
     config = ReaderTeamConfig(narrow(NETWORKS[name]), head_hidden_size)
     return reader_team(config, sizes(agents), ACTIONS, seed).double()
 
@@ -88,7 +86,6 @@ def observations(agents=1, batch=3, time=7, texts=5, height=4, width=5, seed=0):
 
 
 def run(policy, obs):
-    """The output of a team that reads or of EMMA at every step."""
     batch, time = obs["grid" if "grid" in obs else "symbols"].shape[:2]
     return policy(obs, policy.initial_state(batch), torch.zeros(batch, time, dtype=torch.bool))
 

@@ -25,7 +25,6 @@ FORMS = {
 
 
 def sizes(agents=1, symbols=17):
-    """Sizes of MESSENGER's worlds."""
     return EmmaSizes(agents, symbols, agent_symbols=2, side=10)
 
 
@@ -77,7 +76,6 @@ def world(num_worlds=6, stage=1, **arguments):
 
 
 def team_in(place, config=None, frames=3, **arguments):
-    """A narrow team for a world."""
     config = config or EmmaTeamConfig(EmmaConfig(features=12, channels=4, hidden_size=8), **arguments)
     shown = EmmaSizes(place.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=frames)
     texts = TextEncoderConfig("words", 10), place.sentences, place.sentences

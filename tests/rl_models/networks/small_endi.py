@@ -29,7 +29,6 @@ IS_ENTITY = {"reading": torch.arange(small.NAMES) >= 6, "matching": small_matchi
 
 
 def team(backbone, agents=2, shares_network=True, **arguments):
-    """A divided team for made-up observations, in double precision."""
     if backbone == "emma":
         config = EmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network=shares_network)
         return emma_team(config, small_emma.sizes(agents), small_emma.ACTIONS, small_emma.words).double()
@@ -72,7 +71,6 @@ def world(backbone, num_worlds=6, agents=2, **arguments):
 
 
 def team_for(backbone, place, shares_network=False, **arguments):
-    """A narrow divided team for a world."""
     if backbone == "emma":
         config = EmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network=shares_network)
         return small_emma.team_in(place, config)

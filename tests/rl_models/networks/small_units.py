@@ -41,7 +41,6 @@ def unit_spec(side=4, length=3, num_kinds=4, kinds=(1, 3), stock=3, size=2, grou
 
 
 def team(num_agents=1, seed=0, **changes):
-    """A small team."""
     return commanded_team(SMALL, unit_spec(), TEXTS, 4, num_agents, seed=seed, **changes)
 
 
@@ -75,13 +74,11 @@ def observations(batch=5, steps=2, num_agents=1, seed=0):
 
 
 def output_of(policy, obs):
-    """The team's output."""
     batch, steps = obs["stock"].shape[:2]
     return policy(obs, {}, torch.zeros(batch, steps, dtype=torch.bool))
 
 
 def sample_of(policy, obs, seed=0):
-    """The team's output and actions drawn from it."""
     output = output_of(policy, obs)
     generator = torch.Generator().manual_seed(seed)
     shape = (*obs["stock"].shape[:2], output.policy.num_uniforms)

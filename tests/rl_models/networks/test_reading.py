@@ -22,7 +22,6 @@ FORMS = sorted(NETWORKS)
 
 @pytest.mark.parametrize(("name", "agents"), [("released", 1), *((name, 2) for name in FORMS)])
 def test_a_network_is_what_its_equations_say(name, agents):
-    """Against packed layers and one frame at a time."""
     policy, obs = (
         team(name, agents, head_hidden_size=6 if name == "paper" else 0),
         observations(agents, batch=2, time=4),

@@ -17,7 +17,6 @@ def network(agents=2):
 
 
 def shown(agents=2, **changes):
-    """What the reading network is given."""
     module, seen = network(agents), []
     module.reading.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     obs = observations(agents) | changes

@@ -118,7 +118,6 @@ TEAMS = {
 
 
 def seen(policy, time):
-    """Views or frames of three worlds."""
     if "frame" not in policy.network.observation_keys:
         return views(policy.num_agents, time=time)
     shape = (3, time, policy.num_agents, 42, 42, 3)
