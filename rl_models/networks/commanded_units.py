@@ -96,8 +96,7 @@ class CommandedUnits(Stateless):
             NormalisedLinear(config.other_features, config.other_features),
             nn.ReLU(),
         )
-        sentence = config.word_features, config.sentence_features, config.slot_features
-        self.reader = InstructionReader(texts, vocabulary, *sentence)
+        self.reader = InstructionReader(config, texts, vocabulary)
         self.attention = InstructionAttention(config.unit_features, self.reader.features)
         context = config.unit_features + config.other_features * (1 + len(spec.others))
         read = self.reader.features

@@ -4,32 +4,26 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.weight_norm import NormalisedLinear
+from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.runtime.device import distinct
 from rl_models.runtime.texts import text_lengths
 
 PADDING = 0
+SLOTS, OLDEST = 5, 10
+"""Number of latest instructions, and the age from which all count as equally old."""
 
 
 class InstructionReader(nn.Module):
     """Rows of a table of texts -> vectors: words, an LSTM's last state, position and age."""
 
-    def __init__(
-        self,
-        texts: Tensor,
-        vocabulary: int,
-        word_features: int = 64,
-        sentence_features: int = 128,
-        slot_features: int = 16,
-        slots: int = 5,
-        oldest: int = 10,
-    ) -> None:
+    def __init__(self, config: CommandedUnitsConfig, texts: Tensor, vocabulary: int) -> None:
         """Build the reader of texts [D, L] int, 0 for padding, of which row 0 is the empty one."""
         super().__init__()
         self.texts = nn.Buffer(texts.long(), persistent=False)
-        self.words = nn.Embedding(vocabulary, word_features)
-        self.lstm = nn.LSTM(word_features, sentence_features, batch_first=True)
-        self.positions, self.ages = nn.Embedding(slots, slot_features), nn.Embedding(oldest + 1, slot_features)
-        self.features, self._oldest = sentence_features + 2 * slot_features, oldest
+        self.words = nn.Embedding(vocabulary, config.word_features)
+        self.lstm = nn.LSTM(config.word_features, config.sentence_features, batch_first=True)
+        self.positions, self.ages = (nn.Embedding(count, config.slot_features) for count in (SLOTS, OLDEST + 1))
+        self.features = config.sentence_features + 2 * config.slot_features
 
     def read(self, tokens: Tensor) -> Tensor:
         """Tokens [D, L] -> the LSTM's state after the last word, [D, sentence features]; zeros for an empty text."""
@@ -46,7 +40,7 @@ class InstructionReader(nn.Module):
         used, which = distinct(rows.long(), len(self.texts))
         sentences = self.read(self.texts[used])[which]
         positions = self.positions.weight.expand(*rows.shape, -1)
-        return torch.cat([sentences, positions, self.ages(ages.long().clamp(0, self._oldest))], -1)
+        return torch.cat([sentences, positions, self.ages(ages.long().clamp(0, OLDEST))], -1)
 
 
 class InstructionAttention(nn.Module):

@@ -93,22 +93,22 @@ def test_adapters_that_are_not_there_or_do_not_fit_are_refused(tmp_path):
         fresh(lora=LoraSettings(targets=("nowhere",)))
 
 
-def test_adapters_of_other_base_weights_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("file", "changed", "said"),
+    [
+        ("adapter_config.json", {"lora_alpha": 64}, "rank"),
+        ("adapter_config.json", {"use_rslora": True}, "rank"),
+        ("adapter_config.json", {"alpha_pattern": {"q_proj": 64}}, "rank"),
+        (BASE_FILE, {"weights_sha256": "0" * 64}, "other weights"),
+    ],
+)
+def test_adapters_whose_weights_mean_something_else_are_refused(tmp_path, file, changed, said):
+    """The weights have the same shapes, but another factor, or belong to another base."""
     stirred().save_adapters(tmp_path)
-    file = tmp_path / "action" / BASE_FILE
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"weights_sha256": "0" * 64}))
-    with pytest.raises(LanguageModelError, match="other weights"):
-        fresh().load_adapters(tmp_path)
-
-
-@pytest.mark.parametrize("changed", [{"lora_alpha": 64}, {"use_rslora": True}, {"alpha_pattern": {"q_proj": 64}}])
-def test_adapters_whose_weights_mean_something_else_are_refused(tmp_path, changed):
-    """The weights have the same shapes, but another factor."""
-    stirred().save_adapters(tmp_path)
-    file = tmp_path / "action" / "adapter_config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | changed))
+    path = tmp_path / "action" / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
     other, before = fresh(), fresh().state_dict()
-    with pytest.raises(LanguageModelError, match="rank"):
+    with pytest.raises(LanguageModelError, match=said):
         other.load_adapters(tmp_path)
     assert all(torch.equal(value, before[key]) for key, value in other.state_dict().items())
 

@@ -11,24 +11,22 @@ from rl_models.losses import policy_gradient as pg
 WORLDS, TIME, AGENTS, GAMMA = 6, 9, 2, 0.9
 
 
-def test_the_policy_gradient_is_the_advantage_weighted_log_probability():
-    log_prob = torch.tensor([[-1.0], [-2.0]], requires_grad=True)
-    advantage = torch.tensor([[3.0], [-0.5]], requires_grad=True)
-    loss = pg.policy_gradient_loss(log_prob, advantage)
-    torch.testing.assert_close(loss.detach(), torch.tensor(-(-3.0 + 1.0) / 2))
-    loss.backward()
-    torch.testing.assert_close(log_prob.grad, torch.tensor([[-1.5], [0.25]]))
-    assert advantage.grad is None
-
-
-def test_the_value_error_is_the_mean_square_without_a_half():
-    values = torch.tensor([[1.0], [3.0]], requires_grad=True)
-    targets = torch.tensor([[2.0], [1.0]], requires_grad=True)
-    loss = pg.value_loss(values, targets)
-    torch.testing.assert_close(loss.detach(), torch.tensor((1.0 + 4.0) / 2))
-    loss.backward()
-    torch.testing.assert_close(values.grad, torch.tensor([[-1.0], [2.0]]))
-    assert targets.grad is None
+@pytest.mark.parametrize(
+    ("loss", "inputs", "wanted", "gradient"),
+    [
+        (pg.policy_gradient_loss, ([[-1.0], [-2.0]], [[3.0], [-0.5]]), (-3.0 + 1.0) / -2, [[-1.5], [0.25]]),
+        (pg.value_loss, ([[1.0], [3.0]], [[2.0], [1.0]]), (1.0 + 4.0) / 2, [[-1.0], [2.0]]),
+    ],
+)
+def test_losses_and_gradients_are_the_numbers_by_hand_and_advantages_and_targets_are_constants(
+    loss, inputs, wanted, gradient
+):
+    learned, constant = (torch.tensor(one, requires_grad=True) for one in inputs)
+    found = loss(learned, constant)
+    found.backward()
+    assert found.item() == pytest.approx(wanted)
+    torch.testing.assert_close(learned.grad, torch.tensor(gradient))
+    assert constant.grad is None
 
 
 def test_agents_are_summed_and_steps_at_which_anybody_counts_are_averaged():
