@@ -7,12 +7,42 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.furnmove.actions import NUM_ACTIONS
+from rl_envs.furnmove.actions import NUM_ACTIONS, coordinated_actions
+from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_models.heads.central_head import CentralHead, SharedValueHead
+from rl_models.losses.cordial import CoordinationSet
 from rl_models.networks.network_config import TboneConfig, VisualConfig
 from rl_models.policy import Features
-from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, visual_team
-from tests.rl_models.networks.small_tbone import central, coordination, run, team, views
+from rl_models.teams.tbone_team import (
+    CentralTeamConfig,
+    TboneTeamConfig,
+    VisualTeamConfig,
+    central_team,
+    tbone_team,
+    visual_central_team,
+    visual_team,
+)
+
+SMALL = TboneConfig(cell_features=4, channels=(8, 8, 12, 16), agent_features=3, hidden_size=24, message_features=5)
+
+
+def team(agents, components, network=SMALL):
+    """A TBONE team, or a central one without components."""
+    sizes = agents, (num_channels(agents), VIEW, VIEW), NUM_ACTIONS
+    if components is None:
+        return central_team(CentralTeamConfig(network), *sizes)
+    return tbone_team(TboneTeamConfig(network, components), *sizes)
+
+
+def views(agents, batch=3, time=4):
+    shape = (batch, time, agents, num_channels(agents), VIEW, VIEW)
+    return {"view": torch.randint(0, 2, shape, generator=torch.Generator().manual_seed(0), dtype=torch.uint8)}
+
+
+def run(policy, obs, is_first=None, state=None):
+    batch, time = next(iter(obs.values())).shape[:2]
+    is_first = torch.zeros(batch, time, dtype=torch.bool) if is_first is None else is_first
+    return policy(obs, policy.initial_state(batch) if state is None else state, is_first)
 
 
 def dead(policy):
@@ -24,8 +54,7 @@ def dead(policy):
     ("agents", "components"), [*itertools.product((1, 2, 3, 4), (1, 3)), *((agents, None) for agents in (1, 2, 3))]
 )
 def test_any_number_of_agents_gives_a_joint_policy_a_value_each_and_a_live_gradient_everywhere(agents, components):
-    """Without components it is a central policy."""
-    policy = team(agents, components) if components else central(agents)
+    policy = team(agents, components)
     output = run(policy, views(agents))
     if components:
         assert output.policy.log_marginals.shape == (3, 4, agents, components, NUM_ACTIONS)
@@ -44,7 +73,9 @@ def test_any_number_of_agents_gives_a_joint_policy_a_value_each_and_a_live_gradi
 @pytest.mark.parametrize("agents", [2, 3])
 def test_cordial_reaches_every_parameter_of_a_sync_team_but_the_value_head(agents):
     policy = team(agents, 3)
-    sets = coordination(agents)
+    actions, modalities = coordinated_actions(agents)
+    groups = np.broadcast_to(modalities > 0, actions.shape[:2]).astype(int)
+    sets = CoordinationSet(torch.from_numpy(actions), torch.from_numpy(groups))
     which = torch.zeros(3, 4, dtype=torch.long)
     sets.cordial(sets.log_probabilities(run(policy, views(agents)).policy, which), which).mean().backward()
     assert dead(policy) == ["value_head.value.weight", "value_head.value.bias"]
@@ -78,19 +109,18 @@ def test_agents_with_equal_views_differ_by_their_own_vector_alone():
     torch.testing.assert_close(alike[..., 0], alike[..., 1])
 
 
-@pytest.mark.parametrize(
-    "build", [lambda: team(2, 13, TboneConfig(), seed=7), lambda: central(2, TboneConfig(), seed=7)]
-)
-def test_weights_come_from_the_seed_alone_and_start_as_the_authors_do(build):
+@pytest.mark.parametrize("components", [13, None])
+def test_weights_come_from_the_seed_alone_and_start_as_the_authors_do(components):
     """Glorot-uniform, convolutions times sqrt(2), zero biases; rows of norm 0.01 for symbols and agents' vectors."""
     torch.manual_seed(1)
-    policy = build()
+    policy = team(2, components, TboneConfig())
     torch.manual_seed(2)
     before = torch.get_rng_state()
-    torch.testing.assert_close(list(policy.parameters()), list(build().parameters()), rtol=0, atol=0)
+    again = team(2, components, TboneConfig())
+    torch.testing.assert_close(list(policy.parameters()), list(again.parameters()), rtol=0, atol=0)
     assert torch.equal(before, torch.get_rng_state())
     network, head = policy.network, policy.policy_head
-    is_central = isinstance(head, CentralHead)
+    is_central = components is None
     kernel = (network.sight if is_central else network).convolutions[2].weight
     matrix = head.joint.weight if is_central else network.lstm.weight_hh
     bound, matrix_bound = math.sqrt(12 / (9 * sum(kernel.shape[:2]))), math.sqrt(6 / sum(matrix.shape))
@@ -110,8 +140,8 @@ SIGHT = VisualTeamConfig(VisualConfig(channels=(4, 4, 4, 8), hidden_size=16, tea
 TEAMS = {
     "marginal": lambda: team(2, 1),
     "sync": lambda: team(2, 3),
-    "central": lambda: central(2),
-    "central_of_three": lambda: central(3),
+    "central": lambda: team(2, None),
+    "central_of_three": lambda: team(3, None),
     "sync_by_frames": lambda: visual_team(SIGHT, 2, (42, 42, 3), 5),
     "central_by_frames": lambda: visual_central_team(SIGHT, 2, (42, 42, 3), 5),
 }
@@ -159,7 +189,7 @@ def test_an_episode_remembers_nothing_of_the_one_before_it(name):
 
 @pytest.mark.parametrize("agents", [2, 3])
 def test_every_agents_action_depends_on_what_every_agent_sees(agents):
-    policy, obs = central(agents), views(agents, batch=1, time=1)
+    policy, obs = team(agents, None), views(agents, batch=1, time=1)
     before = run(policy, obs).policy.marginals()[0, 0]
     for agent in range(agents):
         changed = {"view": obs["view"].clone()}
@@ -170,7 +200,7 @@ def test_every_agents_action_depends_on_what_every_agent_sees(agents):
 
 @pytest.mark.parametrize("agents", [2, 3])
 def test_agents_are_told_apart_by_their_order(agents):
-    policy, obs = central(agents), views(agents, batch=1, time=1)
+    policy, obs = team(agents, None), views(agents, batch=1, time=1)
     seen = {
         tuple(run(policy, {"view": obs["view"][:, :, list(order)]}).values.flatten().tolist())
         for order in itertools.permutations(range(agents))
