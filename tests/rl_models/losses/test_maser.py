@@ -91,17 +91,16 @@ def test_subgoals_are_sought_once_and_the_loss_is_the_sum_of_its_parts_to_the_bi
     assert all(value.equal(statistics[name]) for name, value in logged.items())
 
 
-def gradients(batch, policy, config):
+def gradients(batch, policy, config, **changes):
     policy.zero_grad()
-    loss_of(batch, policy, config)[0].backward()
+    maser = dataclasses.replace(config.maser, **changes)
+    loss_of(batch, policy, dataclasses.replace(config, maser=maser))[0].backward()
     return {name: weight.grad.clone() for name, weight in policy.named_parameters() if weight.grad is not None}
 
 
 def test_the_representation_learns_from_distances_alone_and_nothing_else_does():
     batch, policy, config = learned_from(distance_coef=0.0)
-    without = gradients(batch, policy, config)
-    config = dataclasses.replace(config, maser=dataclasses.replace(config.maser, distance_coef=1.0))
-    learned = gradients(batch, policy, config)
+    without, learned = gradients(batch, policy, config), gradients(batch, policy, config, distance_coef=1.0)
     for name, gradient in learned.items():
         if name.startswith("representation."):
             assert gradient.abs().sum() > 0
@@ -115,15 +114,13 @@ def test_the_released_form_trains_neither_the_representation_nor_exploration():
     assert not any(weight.requires_grad for weight in policy.representation.parameters())
     plain = gradients(batch, policy, config)
     assert not any(name.startswith("representation.") for name in plain)
-    explores = dataclasses.replace(config.maser, exploration_coef=1.0, distance_coef=1.0)
-    torch.testing.assert_close(gradients(batch, policy, dataclasses.replace(config, maser=explores)), plain)
+    explores = gradients(batch, policy, config, exploration_coef=1.0, distance_coef=1.0)
+    torch.testing.assert_close(explores, plain)
 
 
 def test_the_paper_form_explores_after_the_subgoal():
     batch, policy, config = learned_from(exploration_coef=0.0)
-    plain = gradients(batch, policy, config)
-    explores = dataclasses.replace(config, maser=dataclasses.replace(config.maser, exploration_coef=1.0))
-    changed = gradients(batch, policy, explores)
+    plain, changed = gradients(batch, policy, config), gradients(batch, policy, config, exploration_coef=1.0)
     assert not changed["network.output.weight"].equal(plain["network.output.weight"])
 
 

@@ -38,10 +38,6 @@ def team(place, name="released"):
     return reader_team(ReaderTeamConfig(narrow(NETWORKS[name])), sizes_of(place), place.action_spec)
 
 
-def collector(place, length=10, **arguments):
-    return begun(place, team(place), length, **arguments)
-
-
 def reading(name):
     place = world(max_episode_steps=6)
     return place, team(place, name)
@@ -106,7 +102,8 @@ def test_rollout_equals_train(name):
 
 
 def test_a_document_is_encoded_once_a_fragment_while_acting():
-    one, encoded = collector(world(), length=25), []
+    place, encoded = world(), []
+    one = begun(place, team(place), 25)
     encode = one.policy.network.encode_text
 
     def watched(key, tokens):
@@ -138,7 +135,7 @@ def test_a_sentence_is_read_once_an_episode_while_acting_and_anew_after_an_updat
 def test_new_weights_read_texts_anew():
     """Two fragments with an update between them, whose second begins in the middle of episodes."""
     place = world(dyna=False)
-    one = collector(place, needs_values=False)
+    one = begun(place, team(place), 10, needs_values=False)
     learner = Learner(one.policy, Impala(), OptimiserSettings())
     learner.update([one.collect()])
     fragment = one.collect()
@@ -155,9 +152,6 @@ def test_an_evaluation_drops_texts_that_nothing_shows_and_plays_the_same_games(m
     for name, values in whole.items():
         np.testing.assert_allclose(values, dropped[name], atol=1e-6)
     assert len(evaluation.world.texts["document"]) <= 3 * evaluation.world.num_worlds
-
-
-# ------------------------------------------------------------------------------------------- cache
 
 
 def cache(slots):
@@ -182,8 +176,6 @@ def test_a_cache_finds_every_row_and_encodes_each_once_while_it_is_shown():
         assert encoded["twice"].shape == (4, 2)
     assert len(asked) == len(set(asked))
 
-
-# ------------------------------------------------------------------------------------------- dividers
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
 often = pytest.mark.parametrize(

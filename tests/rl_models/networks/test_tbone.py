@@ -134,8 +134,6 @@ def test_weights_come_from_the_seed_alone_and_start_as_the_authors_do(components
         assert 0 <= network.agent_vectors.min() < network.agent_vectors.max() < 1
 
 
-# ------------------------------------------------------------------------------------------- memory
-
 SIGHT = VisualTeamConfig(VisualConfig(channels=(4, 4, 4, 8), hidden_size=16, team_features=12), 3)
 TEAMS = {
     "marginal": lambda: team(2, 1),
@@ -182,9 +180,6 @@ def test_an_episode_remembers_nothing_of_the_one_before_it(name):
     torch.testing.assert_close(one[:, 2:], other[:, 2:])
     remembers = [run(policy, {key: each}).values for each in (shown, changed)]
     assert (remembers[0][:, 2:] != remembers[1][:, 2:]).all()
-
-
-# ------------------------------------------------------------------------------------------- central policies
 
 
 @pytest.mark.parametrize("agents", [2, 3])
