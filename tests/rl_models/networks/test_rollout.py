@@ -44,7 +44,7 @@ def reading(name):
 
 
 def emma(frames=3, arguments=None, **stage):
-    place = small_emma.world(max_episode_steps=6, **stage)
+    place = small_emma.world(max_episode_steps=6, frames=frames, **stage)
     return place, small_emma.team_in(place, frames=frames, **(arguments or {}))
 
 
@@ -78,7 +78,7 @@ TEAMS = {
     "game id, private": lambda: emma(arguments={"reads": "roles", "shares_network": False}, **ROLES),
     "silg over entities": lambda: silg(True),
     "silg over entities, private": lambda: silg(False),
-    "matching, letters": lambda: matching(RockPaperScissors(6, setting="ten_letters")),
+    "matching, letters": lambda: matching(RockPaperScissors(6, setting="ten_letters", max_episode_steps=9)),
     "matching": lambda: matching(Rtfm(6, nl=True, **FULL)),
     "matching, private": lambda: matching(Rtfm(6, num_agents=2, **FULL), shares_network=False),
     "matching, three agents": lambda: matching(
