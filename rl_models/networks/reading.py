@@ -126,7 +126,8 @@ class ReadingNetwork(Stateless):
         used, rows = distinct(obs["inventory"].flatten(0, 2), len(self.names))
         inventories = EncodedTexts(self.encode_text(INVENTORY, self.names[used.long()]), rows.flatten())
         summaries = inventories.of_frames("summary").view(*rows.shape, -1).flatten(1)
-        return self.reader(document, goal, summaries)
+        features: TextFeatures = self.reader(document, goal, summaries)
+        return features
 
     def cells(self, grid: Tensor, weights: Tensor | None = None) -> Tensor:
         """Bags of words of all cells, [K, H, W, F] float32: the sum of the words of names [K, H, W, P] uint8.
