@@ -66,10 +66,8 @@ def test_scores_are_log_probabilities_after_the_chat_template_by_length(folder, 
     tokens = Tokens(tokenizer, 512)
     for (messages, phrases), found in zip(QUESTIONS, scorer(QUESTIONS), strict=True):
         text = "".join(f"[{one.role}]{one.content}" for one in messages)
-        prompt, candidates = (
-            tuple(tokenizer(text, add_special_tokens=False)["input_ids"]),
-            tuple(map(tokens.completion, phrases)),
-        )
+        prompt = tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+        candidates = tuple(map(tokens.completion, phrases))
         lengths = {"sum": [1] * 3, "token": list(map(len, candidates)), "word": [4, 3, 1]}[normalisation]
         with torch.no_grad():
             sums = score_alone(model, [prompt], [candidates]).log_probs[0].tolist()

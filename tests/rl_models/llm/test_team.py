@@ -78,12 +78,8 @@ def test_values_of_agents_that_carry_on_at_a_first_step_are_computed_and_learned
     values = forward(one.policy, batch).values
     carries_on = valued_mask(batch) & ~decision_mask(batch)
     assert carries_on.sum() == (~fragment.obs["decides"][:, 0]).sum() > 0
-    torch.testing.assert_close(
-        values.detach()[carries_on],
-        forward(one.policy, {**batch, "obs/decides": torch.ones_like(batch["obs/decides"])}).values.detach()[
-            carries_on
-        ],
-    )
+    wanted = forward(one.policy, batch | {"obs/decides": torch.ones_like(batch["obs/decides"])}).values
+    torch.testing.assert_close(values.detach()[carries_on], wanted.detach()[carries_on])
     assert (values[carries_on] != 0).all()
 
 

@@ -69,9 +69,6 @@ def expectations(policy, backbone, network, obs):
     return policy.network.others(network.body.grid(*seen[0])).unflatten(0, obs["symbols"].shape[:3])
 
 
-# ------------------------------------------------------------------------------------------- masks
-
-
 def masks_of(case, entities, seed=0):
     """Masks [K, E] of one kind: any, everything but one entity, all, none."""
     if case == "any":
@@ -170,9 +167,6 @@ def test_attention_that_is_shown_is_the_policys(backbone, monkeypatch):
     torch.testing.assert_close(maps[0], maps[1], atol=1e-12, rtol=0)
 
 
-# --------------------------------------------------------------------------------------- gradients
-
-
 def batch_of(obs):
     shape = obs["noise"].shape[:3]
     actions = torch.randint(5, shape, generator=torch.Generator().manual_seed(3))
@@ -256,9 +250,6 @@ def test_a_team_without_agent_modelling_has_no_heads_for_others(backbone):
         AgentModellingLoss()(run(policy, obs), batch_of(obs), Progress())
 
 
-# ------------------------------------------------------------------------------------------- losses
-
-
 def test_agents_and_others_are_summed_and_steps_averaged():
     """Untrained heads of zeros expect every action alike: log 5 for each of two others of each of three agents."""
     policy, obs = team("emma", agents=3), observations("emma", agents=3)
@@ -303,9 +294,6 @@ def test_a_divided_txt2pi_has_the_papers_size():
     others = 64 * 5 + 5
     wanted = backbone + goal + 8 * 9 * 2 + 2 + others
     assert sum(weight.numel() for weight in policy.parameters()) == 2 * wanted
-
-
-# ------------------------------------------------------------------------------------------- layers
 
 
 def test_the_first_class_is_drawn_as_often_as_softmax_says():

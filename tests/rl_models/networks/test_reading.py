@@ -22,10 +22,8 @@ FORMS = sorted(NETWORKS)
 
 @pytest.mark.parametrize(("name", "agents"), [("released", 1), *((name, 2) for name in FORMS)])
 def test_a_network_is_what_its_equations_say(name, agents):
-    policy, obs = (
-        team(name, agents, head_hidden_size=6 if name == "paper" else 0),
-        observations(agents, batch=2, time=4),
-    )
+    policy = team(name, agents, head_hidden_size=6 if name == "paper" else 0)
+    obs = observations(agents, batch=2, time=4)
     output, slow = run(policy, obs), SlowReading(policy)
     for b in range(2):
         for t in range(4):

@@ -27,11 +27,8 @@ def reader(name, sentences=3, words=None):
 def seen(padding=0):
     """Three sentences, the last one empty, in 2 worlds at 1 step for 2 agents."""
     table = torch.zeros(4, 6 + padding, dtype=torch.int32)
-    table[1, :4], table[2, :3], table[3, :6] = (
-        torch.tensor([4, 5, 6, 7]),
-        torch.tensor([8, 9, 4]),
-        torch.arange(11, 17),
-    )
+    table[1, :4], table[2, :3] = torch.tensor([4, 5, 6, 7]), torch.tensor([8, 9, 4])
+    table[3, :6] = torch.arange(11, 17)
     rows = torch.tensor([[[[1, 2, 0], [2, 1, 0]]], [[[3, 2, 0], [1, 1, 0]]]])
     return {"manual": rows, "texts/manual": table}
 
