@@ -13,7 +13,7 @@ import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, deciding
 from tune_experiments.core.drawing import attempt_part
-from tune_experiments.play.recording import SEED, action_name, describe_action, written_by
+from tune_experiments.play.recording import SEED, WINS, action_name, describe_action, written_by
 from tune_experiments.play.spectator import Note, Spectator, checked_drawing
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 500
 """Env steps of an episode that are recorded; a longer one is cut, and its record says so."""
-_WINS = ("success", "win_rate", "win")
-"""Metrics that are 1 where the team has won."""
 _MOST_LIKELY = 6
 _MAX_JOINT_WIDTH = 24
 """Actions of an agent up to which the joint policy of two agents is kept whole."""
@@ -215,7 +213,7 @@ def describe_ending(metrics: dict[str, float], env_steps: int, terminated: bool 
     """Why an episode ended and whether the team won, as far as this is known."""
     if terminated is None:
         return ""
-    won = next((metrics[name] for name in _WINS if name in metrics), None)
+    won = next((metrics[name] for name in WINS if name in metrics), None)
     result = "The episode ended" if won is None else "The team won" if won >= 1 else "The team did not win"
     why = "the rules ended the episode" if terminated else "the time limit was reached"
     return f"{result}: {why} after {env_steps:,} env steps."

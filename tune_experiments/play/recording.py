@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 CANDIDATES = 16
 """Episodes among which the one that is shown is chosen."""
 SEED = 226
-_SOLVED = {"success", "win_rate"}
-"""Metrics of environments that mean a solved episode."""
+WINS = ("success", "win_rate", "win")
+"""Metrics of environments that are 1 in an episode that the team has won."""
 
 
 def record_episode(policy: LoadedPolicy, seed: int = SEED, captions: bool = True) -> list[np.ndarray]:
@@ -191,7 +191,7 @@ def play_candidates(policy: LoadedPolicy, seed: int) -> tuple[np.ndarray, np.nda
                 fresh = running[info["done_worlds"]]
                 rows = info["done_worlds"][fresh]
                 length[rows] = info["episode"]["length"][fresh]
-                for name in _SOLVED & info["episode"].keys():
+                for name in info["episode"].keys() & WINS:
                     solved[rows] = info["episode"][name][fresh] > 0
             running &= ~first
     return length, solved

@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 
 from rl_envs import World
+from rl_envs.two_step_game.world import TwoStepGame
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments.cordial_sync import camera_video
 from tune_experiments.endi import episode_video
 from tune_experiments.messenger import figures as messenger_figures
 from tune_experiments.play import recording
+from tune_experiments.play.episode import record_episodes
 from tune_experiments.play.loading import load_policy
 from tune_experiments.play.pretrained import first_actions
+from tune_experiments.play.recording import CANDIDATES, SEED
 from tune_experiments.rtfm import attention
 from tune_experiments.verco import replay
 
@@ -32,6 +35,22 @@ def test_of_solved_and_of_failed_episodes_the_one_of_middle_length_is_shown(monk
     monkeypatch.setattr(recording, "play_candidates", lambda *_: (LENGTHS, np.array(solved, bool)))
     assert recording.chosen_episode(None, 0) == won
     assert recording.failed_episode(None, 0) == failed
+
+
+class Won(TwoStepGame):
+    """The team wins where it earns something, and calls this as MiniRTS does."""
+
+    metric_names = ("win",)
+
+    def _episode_metrics(self, rows):
+        return {"win": self.state["episode_return"][rows, 0] > 0}
+
+
+def test_a_won_episode_is_solved_whatever_its_environment_calls_winning():
+    team = untrained("train", "ippo", env=f"{__name__}:Won")
+    _, solved = recording.play_candidates(team, SEED)
+    returns = [sum(sum(step.rewards) for step in one.steps) for one in record_episodes(team, SEED, CANDIDATES)]
+    assert solved.tolist() == [earned > 0 for earned in returns] and solved.any()
 
 
 def test_every_game_that_is_opened_to_show_an_episode_is_closed():
