@@ -125,6 +125,7 @@ def test_an_episode_that_cannot_be_kept_is_over_all_the_same(tmp_path, monkeypat
     monkeypatch.setattr("tune_experiments.play.game.human_game.save_episode", keep)
     with pytest.raises(RefusedError, match="saved"):
         play_to_the_end(game)
+    assert game.view()["ended"] is not None and game.view()["saved"] == ""
     with pytest.raises(RefusedError, match="is over"):
         game.act(0)
     game.close()

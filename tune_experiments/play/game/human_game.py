@@ -175,7 +175,7 @@ class HumanGame:
             "actions": [{"name": name, "key": key, "legal": bool(can)} for name, key, can in rows],
             "picture": None if picture is None else encode_png(picture),
             "ended": self._ended,
-            "saved": None if self._ended is None else self.saved[-1].name,
+            "saved": self._saved_as,
         }
 
     # ------------------------------------------------------------------------------------------------------ private
@@ -183,7 +183,7 @@ class HumanGame:
     def _begin(self, obs: Arrays, first: Array | None) -> None:
         number = int(self.world.chance.episode[0])
         title = f"seed {self._seed}, episode {number + 1}, with a person as {self.world.agents[self.agent]}"
-        self._obs, self._ended, self._first = obs, None, first
+        self._obs, self._ended, self._first, self._saved_as = obs, None, first, ""
         self._start: Arrays = self.world.snapshot()
         self._obs_rows: list[Arrays] = []
         self._actions: list[Any] = []
@@ -199,6 +199,7 @@ class HumanGame:
             self.saved.append(self._keep(episode))
         except OSError as error:
             raise RefusedError(f"The episode cannot be saved in {self._folder} ({error.strerror}).") from error
+        self._saved_as = self.saved[-1].name
 
     def _keep(self, episode: Episode) -> Path:
         """Write page and data under the first free number."""
