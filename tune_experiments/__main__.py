@@ -156,7 +156,7 @@ def models(command: Models, console: Console) -> None:
             console.print(f"{model.name:24}{model.kind:23}{licence}; {state}")
         return
     if command.name not in CATALOG:
-        raise UserError(f"--name: no model is called {command.name!r}: choose one of {', '.join(CATALOG)}")
+        raise UserError(f"no model is called {command.name!r}: choose one of {', '.join(CATALOG)}")
     from rl_models.hub.fetch import fetch, terms_of_use
 
     model = CATALOG[command.name]
