@@ -9,6 +9,7 @@ import pytest
 from cluster.testing.local_cluster import wait_until
 from tests.browser import chromium, tab  # noqa: F401 (fixtures)
 from tests.timeouts import TIMEOUT_SECONDS
+from tests.tune_experiments.play.teams import untrained
 from tune_experiments import load_policy
 from tune_experiments.play.game.human_data import load_episode
 from tune_experiments.play.game.human_game import HumanGame
@@ -63,7 +64,16 @@ def test_a_key_is_an_action_and_the_score_stands_there(kitchen, tab):  # noqa: F
     tab.keyboard.press("q")
     tab.locator("#actions button").first.click()
     until_step(tab, 5)
-    assert tab.complaints == []
+    tab.keyboard.press("E")  # with Caps Lock
+    until_step(tab, 6)
+    assert tab.is_visible("#clock") and tab.complaints == []
+
+
+def test_no_clock_is_offered_where_no_action_waits(tmp_path, tab):  # noqa: F811
+    with serving(HumanGame(untrained("sama_frozen_lake", "mappo"), "0", 3, tmp_path)) as server:
+        tab.goto(server.address)
+        until_step(tab, 0)
+        assert not tab.is_visible("#clock") and tab.complaints == []
 
 
 def test_two_episodes_are_played_to_their_ends_with_a_packaged_team(tmp_path, tab):  # noqa: F811

@@ -32,8 +32,10 @@ function act(number) {
 
 function again() { if (view && (view.ended || view.step)) send({again: true}); }
 
+function isWait(action) { return action.key === " "; }
+
 function pass() {
-  const waiting = view.actions.findIndex((action) => action.key === " " && action.legal);
+  const waiting = view.actions.findIndex((action) => isWait(action) && action.legal);
   if (document.activeElement !== byId("message") && waiting >= 0) act(waiting);
   else timer = setTimeout(pass, CARRY_ON_MILLISECONDS);
 }
@@ -93,12 +95,13 @@ function show() {
   byId("heard").replaceChildren(...Object.entries(view.heard).filter(([, text]) => text).map(([name, text]) => make("p", "said", dot(name), `${name}: ${text}`)));
   byId("texts").replaceChildren(...Object.entries(view.texts).flatMap(([what, text]) => [make("dt", "", what), make("dd", "", text)]));
   byId("talk").hidden = !view.reads;
+  byId("pace").hidden = !view.actions.some(isWait);
   byId("actions").replaceChildren(...view.actions.map(button));
   byId("end").hidden = !view.ended;
   if (view.ended) {
     byId("metrics").textContent = Object.entries(view.ended).map(([name, value]) => `${name} ${value}`).join(" \u00b7 ");
     byId("ending").textContent = view.ending;
-    byId("saved").textContent = view.saved;
+    byId("saved").textContent = view.saved ? `Saved as ${view.saved}.` : "";
   }
   if (view.picture) draw(view.picture);
   byId("world").hidden = !view.picture;
@@ -134,7 +137,8 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.target === input || !view) return;
   if (event.key === "Backspace") { again(); event.preventDefault(); return; }
-  const number = view.actions.findIndex((action) => action.key === event.key);
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;  // as without Caps Lock
+  const number = view.actions.findIndex((action) => action.key === key);
   if (number < 0) return;
   event.preventDefault();
   act(number);
