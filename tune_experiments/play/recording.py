@@ -57,6 +57,8 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
         first_agent = AgentPolicy(policy.policy, 0)
     except TypeError as error:
         raise UserError(str(error)) from error
+    if policy.is_greedy:
+        raise UserError("this team takes the most probable actions, and separate agents sample: play it in one process")
     index = chosen_episode(policy, seed)
     world = policy.make_world(1)
     world.first_world, world.auto_resets = index, False  # the chosen episode only

@@ -201,6 +201,13 @@ def test_a_team_that_cannot_act_decentralised_is_refused_in_a_sentence(experimen
     assert head in error and error.count("\n") == 1
 
 
+def test_a_greedy_team_is_not_played_by_agents_that_sample(sync):
+    loaded = load_policy(sync)
+    loaded.is_greedy = True
+    with pytest.raises(UserError, match="one process"):
+        next(play_decentralised(loaded, sync))
+
+
 @pytest.mark.processes
 def test_control_c_leaves_nobody_behind(sync):
     """Pressed while the processes start: everybody in the terminal gets it."""
