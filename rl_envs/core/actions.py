@@ -12,7 +12,7 @@ from rl_envs.core.spec import Actions, ActionSpec, Array, Arrays, NumbersSpec, d
 def checked_actions(
     actions: Actions, spec: ActionSpec, shape: tuple[int, int], xp: ArrayLibrary, observe: Callable[[], Arrays]
 ) -> Actions:
-    """The actions of all worlds, [B, N] or a dict of such arrays, as `World.action_spec` declares them.
+    """The actions of all worlds, [B, N] int64 or a dict of such arrays, as `World.action_spec` declares them.
 
     `observe` gives the present observations, which say who chooses; entries of others may be any number. The range is
     not checked where the host would wait for a device. Raises ValueError for wrong names, shape, type or range.
@@ -60,12 +60,12 @@ def _in_range(
     if actions.shape != shape or actions.dtype not in xp.integers:
         raise ValueError(f"actions must be integers of shape {shape}, got {actions.dtype} {tuple(actions.shape)}")
     if not xp.can_read_values:
-        return actions
+        return xp.astype(actions, xp.int64)
     if actions.min() < 0 or actions.max() >= size:
         actions = _without_ignored(actions, observe(), xp)
     if actions.min() < 0 or actions.max() >= size:
         raise ValueError(f"actions must lie in 0 .. {size - 1}, got {actions.min()} .. {actions.max()}")
-    return xp.astype(actions, xp.int64)  # uint64 and a signed number would make a float
+    return xp.astype(actions, xp.int64)  # rules that subtract would wrap around in uint8 and make floats of uint64
 
 
 def _in_bounds(actions: Any, spec: NumbersSpec, shape: tuple[int, int], observe: Callable[[], Arrays]) -> Array:

@@ -116,7 +116,7 @@ class Overcooked(World):
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state, xp = self.state, self.xp
-        outcome = self._play(xp.astype(actions, xp.int64))
+        outcome = self._play(actions)
         state["soups"] += outcome.served
         state["shaped"] += outcome.shaped
         reward = xp.empty(actions.shape, dtype=xp.float64)

@@ -68,6 +68,21 @@ def test_entries_of_agents_that_do_not_choose_may_be_any_number_and_those_of_oth
     np.testing.assert_equal(world.snapshot(), other.snapshot())
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64])
+def test_rules_get_int64_whatever_integers_the_actions_are(dtype):
+    given = []
+
+    class Noting(Errands):
+        def _advance(self, actions, recorded):
+            given.extend(part.dtype for part in actions.values())
+            return super()._advance(actions, recorded)
+
+    world = Noting()
+    world.reset(0)
+    world.step({name: part.astype(dtype) for name, part in acts(world, WALK).items()})
+    assert given == [np.int64] * 2
+
+
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [

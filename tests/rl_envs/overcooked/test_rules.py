@@ -1,7 +1,6 @@
 """The rules, one by one (Overcooked, older cooking rule)."""
 
 import numpy as np
-import pytest
 
 from rl_envs.overcooked.words import POT, READY
 from rl_envs.overcooked.world import Overcooked
@@ -79,21 +78,6 @@ def test_shaping_falls_linearly_over_all_episodes_of_a_world():
         assert reward[0, 0] == reward[1, 0] and not reward[:, 1].any()
         paid.append(reward[0, 0] / 3)
     np.testing.assert_allclose(paid, [max(0.0, 1 - step / 8) for step in range(12)])
-
-
-@pytest.mark.parametrize("actions", ["primitive", "adjacent"])
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint64])
-def test_actions_may_be_integers_of_any_kind(actions, dtype):
-    worlds = [Overcooked(4, actions=actions) for _ in range(2)]
-    random = np.random.default_rng(0)
-    for world in worlds:
-        world.reset(0)
-    for _ in range(40):
-        chosen = random.integers(worlds[0].action_spec, size=(4, 2))
-        (seen, *_), (again, *_) = (
-            world.step(chosen.astype(kind)) for world, kind in zip(worlds, (dtype, np.int64), strict=True)
-        )
-        np.testing.assert_array_equal(seen["lossless"], again["lossless"])
 
 
 def test_episodes_count_soups_and_shaped_points():
