@@ -19,6 +19,9 @@ __all__ = ["check_registered", "check_world"]
 MAX_GAME_STEPS = 600
 """Default length of a check's game in env steps, if the time limit is longer."""
 
+CHANCE_WORLDS, CHANCE_ENV_STEPS = 16, 20
+"""So many worlds show within so many env steps whether they share their chance."""
+
 
 def check_world(
     make_world: WorldFactory,
@@ -51,9 +54,12 @@ def check_world(
     determinism.check_no_global_chance(make_world(num_worlds), seed, env_steps)
     world = make_world(num_worlds)
     record = determinism.whole_game(world, seed, env_steps)
+    determinism.check_tables(world, make_world(num_worlds))
     determinism.check_seed(make_world, record, seed)
+    determinism.check_chance(make_world(CHANCE_WORLDS), seed, min(env_steps, CHANCE_ENV_STEPS))
     determinism.check_neighbours(make_world, record, seed)
     determinism.check_ownership(make_world(num_worlds), record, seed)
+    determinism.check_endings(make_world(num_worlds), make_world(num_worlds), seed, env_steps)
     determinism.check_undecided_actions(make_world(num_worlds), record, seed)
     determinism.check_snapshot(make_world, make_world(num_worlds), seed, env_steps // 2, env_steps - env_steps // 2)
     refusals.check_states(make_world(num_worlds), seed)

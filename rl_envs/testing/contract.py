@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from rl_envs.core.metrics import ANY
 from rl_envs.core.spec import (
     CONTINUOUS,
     RESERVED_KEYS,
@@ -49,7 +50,7 @@ def check_declaration(world: World) -> None:
     misnamed = [name for name, size in parts.items() if isinstance(size, NumbersSpec) != (name == CONTINUOUS)]
     require(not misnamed, f"action_spec: the vector of numbers, and it alone, is called {CONTINUOUS!r}; see {misnamed}")
     require(
-        isinstance(world.max_episode_steps, int) and world.max_episode_steps > 0,
+        _is_count(world.max_episode_steps),
         f"'max_episode_steps' must be a positive int, got {world.max_episode_steps!r}",
     )
     for attribute, kind in (("observation_spec", ArraySpec), ("text_spec", TextSpec)):
@@ -66,12 +67,12 @@ def check_declaration(world: World) -> None:
     for key in RESERVED_KEYS:
         spec = world.observation_spec.get(key)
         require(spec is None or (spec.shape, spec.dtype) == ((), "bool"), f"{key!r} must be one bool per agent")
-    lost = [
-        key
-        for key, table in world.text_tables.items()
-        if key not in world.observation_spec or table not in world.tables
-    ]
-    require(not lost, f"text_tables: {lost} must be keys of observation_spec, with their table in tables")
+    lost = [key for key in world.text_tables if not _has_table(world, key)]
+    require(
+        not lost,
+        f"text_tables: {lost} must be keys of observation_spec, with a table [D, L] of token ids in tables and values "
+        "within 0 .. D - 1",
+    )
     writeable = [name for name, table in world.tables.items() if table.flags.writeable]
     require(not writeable, f"tables: {writeable} must be read-only, because other worlds may share them")
     if (entities := world.entity_spec) is not None:
@@ -207,10 +208,9 @@ class EpisodeCheck:
             "an agent that has left the game gets a reward: give it at the env step at which the agent leaves",
         )
         alive = observations["alive"].copy()
-        decides = observations.get("decides", np.zeros_like(alive)).copy()
+        decides = observations.get("decides", np.zeros_like(alive))
         if done.size:
             alive[done] = info["final_obs"]["alive"]
-            decides[done] &= observations["alive"][done]
         revived = alive & ~self._before["alive"]
         require(not revived.any(), "an agent that had left the game is alive again within the same episode")
         require(not (decides & ~observations["alive"]).any(), "an agent that has left the game has decides = True")
@@ -228,6 +228,11 @@ class EpisodeCheck:
             )
             require(
                 np.isfinite(value).all(), f"metric {name!r} must be finite in every episode, and has NaN or infinity"
+            )
+            own = world.metric_ranges.get(name, ANY)
+            require(
+                (value >= own.low).all() and (value <= own.high).all(),
+                f"metric {name!r} leaves its range {own.low:g} .. {own.high:g} of metric_ranges: {_extent(value)}",
             )
         require(
             np.allclose(episode["return"], self._returns[done], rtol=1e-9, atol=1e-9),
@@ -257,7 +262,7 @@ def _check_results(world: World, reward: Array, terminated: Array, truncated: Ar
     require(not (terminated & truncated).any(), "a world is both terminated and truncated")
     done = np.flatnonzero(terminated | truncated)
     require(np.array_equal(info["done_worlds"], done), f"done_worlds is {info['done_worlds']}, but worlds {done} ended")
-    for key in ("final_obs", "episode"):
+    for key in ("final_obs", "final_state", "episode"):
         require((key in info) == bool(done.size), f"info must hold {key!r} exactly when a world ended")
 
 
@@ -276,6 +281,13 @@ def _is_valid(spec: ArraySpec) -> bool:
         is_numeric = False
     is_scalar = np.ndim(spec.low) == np.ndim(spec.high) == 0
     return is_numeric and isinstance(spec.shape, tuple) and is_scalar and bool(spec.low <= spec.high)
+
+
+def _has_table(world: World, key: str) -> bool:
+    """Whether the values of an observation key are rows of a table of tokens."""
+    spec, table = world.observation_spec.get(key), world.tables.get(world.text_tables[key])
+    is_table = table is not None and table.ndim == 2 and table.dtype.kind in "iu"
+    return is_table and spec is not None and spec.low >= 0 and spec.high < len(table)
 
 
 def _is_count(size: object) -> bool:

@@ -3,6 +3,7 @@
 Each check plays the same game twice under different conditions and requires equality to the last bit.
 """
 
+import contextlib
 import json
 import os
 import pickle
@@ -10,12 +11,12 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
+from rl_envs.core.restoring import TEXTS
 from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays, deciding
 from rl_envs.core.world import StepResult, World
 from rl_envs.testing.contract import require
@@ -53,7 +54,9 @@ def check_seed(make_world: WorldFactory, record: Record, seed: int) -> None:
     world = make_world(len(record[0][next(iter(record[0]))]))
     env_steps = len(record) - 1
     require_same(record, whole_game(world, seed, env_steps), "the same seed gave another game")
+    key = world.chance.key
     begin(world, seed + 1)
+    require((world.chance.key != key).all(), "another seed gives a world the same chance.key")
     play(world, 2)
     require_same(record, whole_game(world, seed, env_steps), "a world that was played before replays another game")
 
@@ -115,6 +118,12 @@ def check_snapshot(make_world: WorldFactory, world: World, seed: int, before: in
         again = [_observed(restored, restored.restore(kept)), *play(restored, after)]
         require_same(future, again, f"restored into {place} the snapshot has another future")
     require_same(future, [_observed(copy, copy.observe()), *play(copy, after)], "pickled the world has another future")
+    least = {key: value for key, value in kept.items() if key in world._needed_state() or key.startswith(TEXTS)}
+    with contextlib.suppress(ValueError):  # what is left out may say why a state is possible
+        new, used = (
+            [_observed(one, one.restore(least)), *play(one, 1)] for one in (make_world(world.num_worlds), world)
+        )
+        require_same(new, used, "what a restored state leaves out depends on what was played before")
 
 
 def check_ownership(world: World, record: Record, seed: int) -> None:
@@ -151,11 +160,69 @@ def check_undecided_actions(world: World, record: Record, seed: int) -> None:
     require_same(record, other, "the action of an agent that does not decide changes the game")
 
 
+def check_endings(world: World, twin: World, seed: int, env_steps: int) -> None:
+    """What ends and begins in one step is what the twin, without auto-reset, shows before and in `next_episode`."""
+    twin.auto_resets = False
+    begin(world, seed)
+    begin(twin, seed)
+    for _ in range(env_steps):
+        actions = random_actions(world)
+        observations, *_, info = world.step(actions)
+        last = _observed(twin, twin.step(actions)[0])
+        require_same([last], [_observed(twin, twin.observe())], "observe differs from what the step returned")
+        done = info["done_worlds"]
+        if done.size:
+            for own, kept in ((with_texts(world, info["final_obs"]), last), (info["final_state"], twin.state)):
+                ended = [{name: np.asarray(kept[name])[done] for name in own}]
+                require_same(ended, [own], "final_obs or final_state is not what the ended episode shows at its end")
+            twin.next_episode(done)
+        now = [_observed(twin, twin.observe())]
+        require_same([_observed(world, observations)], now, "next_episode of the ended worlds does not begin as a step")
+
+
+def check_chance(world: World, seed: int, env_steps: int) -> None:
+    """The same actions lead to other games in other worlds, episodes and seeds, if chance has a part in them at all."""
+    chosen: list[Actions] = []
+
+    def choose(world: World) -> Actions:
+        actions = random_actions(world)
+        alike = {name: np.repeat(value[:1], world.num_worlds, 0) for name, value in _named(actions).items()}
+        chosen.append(alike if isinstance(actions, dict) else alike[""])
+        return chosen[-1]
+
+    def played_alike(start: Record) -> Record:
+        left = iter(chosen)
+        return start + play(world, env_steps, lambda _: next(left))
+
+    first = begin(world, seed) + play(world, env_steps, choose)
+    by_seed = played_alike(begin(world, seed + 1))
+    begin(world, seed)
+    by_episode = played_alike([{f"obs/{key}": value for key, value in _observed(world, world.next_episode()).items()}])
+    by_world = [{key: np.repeat(value[:1], len(value), 0) for key, value in row.items()} for row in first]
+    others = by_world, by_episode, by_seed
+    differ_by_world, differ_by_episode, differ_by_seed = (difference(first, other) is not None for other in others)
+    rule = "draw all chance from `chance`"
+    require(differ_by_world or not differ_by_seed, f"all worlds of a batch play the same, whatever the seed: {rule}")
+    require(differ_by_episode or not differ_by_world, f"every episode is the first one again: {rule}")
+    if world.starts_alike and "torch" in world.array_libraries:
+        differs = any(difference(first[:1], other[:1]) for other in others)
+        require(not differs, "episodes begin differently, although starts_alike is True")
+
+
+def check_tables(world: World, fresh: World) -> None:
+    """A world that was played has the tables of a fresh one."""
+    require_same([world.tables], [fresh.tables], "playing changes the tables")
+
+
 def check_no_global_chance(world: World, seed: int, env_steps: int) -> None:
     """`reset` and `step` do not use the global random generators of `random` and NumPy."""
     with _forbidden_generators():
         begin(world, seed)
         play(world, env_steps)
+
+
+def _named(actions: Actions) -> Arrays:
+    return actions if isinstance(actions, dict) else {"": actions}
 
 
 def _with_other_actions(decides: Array | None, actions: Array) -> Array:
@@ -164,7 +231,7 @@ def _with_other_actions(decides: Array | None, actions: Array) -> Array:
     return np.where(kept, actions, np.where(actions == 0, -1, actions + 1))  # type: ignore[arg-type]
 
 
-@contextmanager
+@contextlib.contextmanager
 def _forbidden_generators() -> Iterator[None]:
     import random
 

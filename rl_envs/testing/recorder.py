@@ -113,9 +113,9 @@ def difference(first: Record, second: Record) -> str | None:
 
 
 def digest(world: World, record: Record) -> str:
-    """Hash of the agents' order and the exact content of a record, equal in every process."""
+    """Hash of the agents' order, the tables and the exact content of a record, equal in every process."""
     content = hashlib.sha256(" ".join(world.agents).encode())
-    for row in record:
+    for row in (world.tables, *record):
         for key in sorted(row):
             content.update(f"{key} {row[key].dtype} {row[key].shape}".encode())
             content.update(np.ascontiguousarray(row[key]).tobytes())

@@ -95,7 +95,9 @@ def check_render(world: World, seed: int) -> None:
     if type(world).render is World.render:
         return
     begin(world, seed)
-    for colour in world.agent_colours():
+    colours = world.agent_colours()
+    require(len(colours) in (0, world.num_agents), f"agent_colours must name {world.num_agents} colours or none")
+    for colour in colours:
         drawn = (world.render(0) == np.asarray(colour)).all(-1).any()
         require(bool(drawn), f"no pixel of the first frame has the colour {colour}, which `agent_colours` names")
     for index in range(world.num_worlds):

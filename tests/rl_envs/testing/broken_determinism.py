@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 
+from rl_envs.core.chance import world_keys
 from tests.rl_envs.testing.broken_worlds import breaks
 from tests.toy_worlds import Errands
 
@@ -52,6 +53,82 @@ paying(
 class UsesNumpyRandom(Errands):
     def _begin(self, rows):
         self.state["cell"][rows] = np.random.randint(2, size=(len(rows), self.num_agents))
+
+
+@breaks("same chance.key")
+class IgnoresTheSeed(Errands):
+    def reset(self, seed):
+        return super().reset(0)
+
+
+@breaks("all worlds of a batch play the same")
+class SharesChance(Errands):
+    def reset(self, seed):
+        super().reset(seed)
+        self.chance.key[:] = world_keys(seed, 0, 1)
+        self._start(self._all_rows)
+        return self.observe()
+
+
+@breaks("every episode is the first one again")
+class BeginsAgain(Errands):
+    def _start(self, rows):
+        self.chance.episode[rows] = 0
+        super()._start(rows)
+
+
+@breaks("starts_alike is True")
+class StartsAnywhere(Errands):
+    array_libraries = ("numpy", "torch")
+    starts_alike = True
+
+
+@breaks("playing changes the tables")
+class WritesIntoTables(Errands):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.tables = {"words": np.zeros(3)}
+
+    def _advance(self, actions, recorded):
+        self.tables["words"].base[0] += 1
+        return super()._advance(actions, recorded)
+
+
+@breaks("process .*hash seed")
+class NumbersWordsBySet(Errands):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.tables = {"words": np.array([os.environ.get("PYTHONHASHSEED") == "4321"])}
+
+
+@breaks("observe differs")
+class LooksTwice(Errands):
+    looks = 0
+
+    def observe(self):
+        self.looks += 1
+        return super().observe() | {"cell": np.full(self.state["cell"].shape, self.looks % 2, np.uint8)}
+
+
+@breaks("final_obs or final_state")
+class ShowsTheNextEpisode(Errands):
+    def step(self, actions, chance=None):
+        observations, *others, info = super().step(actions, chance)
+        if "final_obs" in info:
+            info["final_obs"]["cell"] = observations["cell"][info["done_worlds"]]
+        return observations, *others, info
+
+
+@breaks("next_episode of the ended")
+class EndsAllEpisodes(Errands):
+    def next_episode(self, worlds=None):
+        return super().next_episode()
+
+
+@breaks("leaves out .*played before")
+class RestoresHalf(Errands):
+    def restore(self, state):
+        return super().restore({"word": self.state.get("word", 0 * np.asarray(state["cell"]))} | state)
 
 
 @breaks("cell' shares memory")

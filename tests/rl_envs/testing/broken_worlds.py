@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 from gymnasium import spaces
 
+from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import ArraySpec, EntitySpec, NumbersSpec
 from rl_envs.core.texts import TextStore
 from tests.toy_worlds import CELLS, Errands
@@ -29,6 +30,7 @@ def with_attribute(name, value, sentence):
     class Misdeclared(Errands):
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
+            self.tables = {"few_words": np.zeros((CELLS - 1, 2), int)}
             setattr(self, name, value)
 
     Misdeclared.__name__ = f"Misdeclared_{name}_{len(BROKEN)}"
@@ -82,12 +84,14 @@ with_attribute("action_spec", {"continuous": NumbersSpec([[0.0]] * 2, [[1.0]] * 
 with_attribute("observation_spec", {"action_mask": ArraySpec((8,), "bool", 0, 1, "")}, "must be called 'legal'")
 with_attribute("observation_spec", {"cell": ArraySpec((), "uint8", 0, np.inf, "", ids=True)}, "'cell' has ids")
 with_attribute("text_tables", {"cell": "words"}, r"text_tables: \['cell'\]")
+with_attribute("text_tables", {"cell": "few_words"}, r"text_tables: \['cell'\]")
 with_attribute("action_spec", 2**21, "action_spec has 2,097,152 choices")
 with_attribute("action_spec", True, "action_spec must")
 with_attribute("entity_spec", EntitySpec("things", "", "line", (1.0, 5.0)), r"entity_spec names \['things'\]")
 with_attribute("_tables", {"words": np.zeros(3)}, r"tables: \['words'\] must be read-only")
 with_attribute("metric_names", ("success", "success"), "metric_names repeat")
 with_attribute("metric_names", ("success", "length"), "return and length")
+with_attribute("metric_ranges", {"survivors": SHARE}, r"'survivors' leaves its range 0 \.\. 1")
 
 
 def change(values, name, function):
@@ -100,6 +104,11 @@ def out_of_bounds_at_last(world, observations, rows):
     over = world.state["episode_length"][rows] >= 1
     last = (world.state["cell"][rows] == CELLS - 1).all(1) & over
     observations["cell"][last] = CELLS
+
+
+def born_dead_but_at_first(world, observations, rows):
+    is_born = (world.state["episode_length"][rows] == 0) & (world.chance.episode[rows] > 0)
+    observations["alive"] = observations["alive"] & ~is_born[:, None]
 
 
 def token_outside_vocabulary(world, observations, rows):
@@ -119,6 +128,7 @@ OBSERVATIONS = {
     "'sentences' are int64": lambda world, seen, rows: change(seen, "sentences", lambda rows: rows.astype(np.int64)),
     "'sentences' leaves its vocabulary": token_outside_vocabulary,
     "decides = True": lambda world, seen, rows: seen.update(decides=world.state["steps_left"][rows] == 0),
+    "left the game has decides": born_dead_but_at_first,
     "no agent decided": lambda world, seen, rows: change(seen, "decides", np.zeros_like),
 }
 for sentence, wrong in OBSERVATIONS.items():
@@ -146,6 +156,7 @@ RESULTS = {
     "both terminated and truncated": lambda world, result: result.__setitem__(3, result[3] | result[2]),
     "done_worlds is": informed("done_worlds", lambda done: np.zeros(0, int)),
     "info must hold 'final_obs'": lambda world, result: result[4].pop("final_obs", None),
+    "final_obs or final_state": informed("final_state", lambda state: state | {"cell": 0 * state["cell"]}),
     "has keys .*success": lambda world, result: result[4].get("episode", {}).pop("success", None),
     "metric 'success' must be finite": of_episode("success", lambda success: success * np.nan),
     "metric 'success'": of_episode("success", lambda success: np.stack([success, success], 1)),
@@ -319,6 +330,11 @@ class RoundsStates(Errands):
 class PaintsInFractions(Errands):
     def render(self, index=0):
         return super().render(index) / 255
+
+
+@breaks("agent_colours must name 2")
+class PaintsOneAgent(Errands):
+    colours = ((255, 255, 255),)
 
 
 @breaks(r"\(9, 9, 9\).*agent_colours")
