@@ -13,7 +13,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.salad import macro_actions as macro
 from rl_envs.salad.kitchen import Kitchen
-from rl_envs.salad.symbols import AGENT_NAMES, COUNTER, FOODS, MOVES, NOTHING, NUM_FOODS, RECIPES, SIDE, STAY
+from rl_envs.salad.symbols import AGENT_NAMES, FOODS, MOVES, NOTHING, NUM_FOODS, RECIPES, SIDE, STAY
 
 NUM_CONTENTS = 2**NUM_FOODS
 FIRST_BOWL = 1 + 2 * NUM_FOODS
@@ -167,11 +167,10 @@ def _board_names(kitchen: Kitchen) -> list[str]:
 
 def _spots(kitchen: Kitchen) -> tuple[Array, list[str]]:
     """Numbers [49] int64 and names of the reachable counters."""
-    can_reach = (kitchen.fixtures == COUNTER) & kitchen.is_floor[kitchen.neighbours[:STAY]].any(0)
-    spots = np.full(len(can_reach), NOTHING)
-    spots[can_reach] = np.arange(can_reach.sum())
+    spots = np.full(len(kitchen.counters), NOTHING)
+    spots[kitchen.counters] = np.arange(kitchen.counters.sum())
     names = []
-    for cell in np.flatnonzero(can_reach):
+    for cell in np.flatnonzero(kitchen.counters):
         row, column = divmod(int(cell), SIDE)
         if row in (0, SIDE - 1):
             names.append(f"spot {column} of the {'upper' if row == 0 else 'lower'} counter")

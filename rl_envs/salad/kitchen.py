@@ -62,7 +62,8 @@ class Kitchen:
     delivery: int  # cell of the delivery
     shared: tuple[int, ...]  # cells of the dividing counter, in the order in which they are used
     neighbours: Array  # [5, 49] int64, cell that each move leads to
-    spare: Array  # [5, K] int64, reachable counters, nearest to the home of each thing first
+    counters: Array  # [49] bool, counters beside the floor
+    spare: Array  # [5, K] int64, these counters, nearest to the home of each thing first
     distance: Array  # [49, 49] int64, number of moves from a floor cell (second) until a cell (first) is touched
     # [49, 49, 49] uint8, by cell of the other agent (0 for nowhere), target and own cell: the first move of a shortest
     # path around the other agent, STAY where there is none
@@ -113,12 +114,17 @@ def make_kitchen(drawing: tuple[str, ...], sight: int) -> Kitchen:
     neighbours = np.clip(rows + STEPS[:, :1], 0, SIDE - 1) * SIDE + np.clip(columns + STEPS[:, 1:], 0, SIDE - 1)
     if ((fixtures[neighbours[:STAY]] == BOARD).sum(0)[is_floor] > 1).any():
         raise ValueError("a drawing must have no floor beside two boards: chopping there would be ambiguous")
+    is_beside_floor = is_floor[neighbours[:STAY]].any(0)
+    lost = [letter for letter, is_beside in zip(letters, is_beside_floor, strict=True) if not is_beside]
+    if set(lost) - set("#."):
+        raise ValueError(f"a drawing must have floor beside each of {' '.join(_LETTERS)} but # and ., got {drawing!r}")
     homes = np.array([_padded(letters, letter, 1)[0] for letter in "TLO"] + _padded(letters, "P", NUM_PLATES), np.int64)
     boards = np.array(_padded(letters, "K", NUM_BOARDS), np.int64)
     board_of = np.full(CELLS, NOTHING)
     board_of[boards[boards != NOTHING]] = np.flatnonzero(boards != NOTHING)
     distances = _distances(is_floor, neighbours)
     apart = abs(rows[:, None] - rows) + abs(columns[:, None] - columns)
+    counters = (fixtures == COUNTER) & is_beside_floor
     divider = [row * SIDE + SIDE // 2 for row in SHARED_ROWS]
     return Kitchen(
         drawing=drawing,
@@ -131,7 +137,8 @@ def make_kitchen(drawing: tuple[str, ...], sight: int) -> Kitchen:
         delivery=letters.index("D"),
         shared=tuple(cell for cell in divider if fixtures[cell] == COUNTER),
         neighbours=neighbours,
-        spare=_spare(homes, apart, (fixtures == COUNTER) & is_floor[neighbours[:STAY]].any(0)),
+        counters=counters,
+        spare=_spare(homes, apart, counters),
         distance=distances[0],
         first_move=_first_moves(distances, is_floor, neighbours),
         in_sight=np.maximum(abs(rows[:, None] - rows), abs(columns[:, None] - columns)) <= sight,

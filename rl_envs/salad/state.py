@@ -10,6 +10,7 @@ from rl_envs.salad.symbols import (
     CELLS,
     CHOPS,
     COUNTER,
+    DELIVERY,
     NOTHING,
     NUM_FOODS,
     NUM_PLATES,
@@ -76,12 +77,28 @@ def check_state(kitchen: Kitchen, state: Arrays) -> None:
     is_plated = in_plate != NOTHING
     if (is_plated & ~(kitchen.has[:NUM_FOODS] & kitchen.has[NUM_FOODS + in_plate])).any():
         raise ValueError("restore: in_plate names a food or a plate that this kitchen lacks")
-    if (is_plated & (held[..., None] == np.arange(NUM_FOODS)).any(1)).any():
-        raise ValueError("restore: what is in_plate must not be held")
-    if "thing_cells" in state:
-        is_open = _is_open(kitchen, held, in_plate)
-        if (is_open & kitchen.is_floor[state["thing_cells"]]).any():
-            raise ValueError("restore: thing_cells must not be floor, except for what is held or on a plate")
+    if (is_plated & ((held[..., None] == np.arange(NUM_FOODS)).any(1) | (state.get("chops", 0) != CHOPS))).any():
+        raise ValueError(f"restore: what is in_plate must not be held, and needs {CHOPS} chops")
+    cells = state.get("thing_cells", np.tile(kitchen.homes, (len(agents), 1)))
+    is_open = _is_open(kitchen, held, in_plate)
+    if (is_open & ~(kitchen.counters | np.isin(kitchen.fixtures, (BOARD, DELIVERY)))[cells]).any():
+        raise ValueError(
+            "restore: thing_cells must be counters beside the floor, boards or the delivery, except for what is held "
+            "or on a plate"
+        )
+    _check_lying(state.get("lying"), np.where(is_open & (cells != kitchen.delivery), cells, CELLS))
+
+
+def _check_lying(lying: Array | None, cells: Array) -> None:
+    """Require one thing in each cell at most, or else `lying` [B, 49]; `cells` [B, 5] are 49 for what does not lie."""
+    if lying is None:
+        is_shared = (cells[..., None] == cells[:, None]).sum(-1) > 1
+        if (is_shared & (cells != CELLS)).any():
+            raise ValueError("restore: two thing_cells are one cell: give lying, too, which names the upper thing")
+    elif (np.where(lying == NOTHING, np.arange(CELLS), np.take_along_axis(cells, lying, 1)) != np.arange(CELLS)).any():
+        raise ValueError(
+            "restore: lying must name things where thing_cells says that they are, not held nor on a plate"
+        )
 
 
 def _is_open(kitchen: Kitchen, held: Array, in_plate: Array) -> Array:

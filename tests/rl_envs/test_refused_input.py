@@ -111,6 +111,7 @@ ARGUMENTS = [
     ("salad-v0", {"drawing": ["#######"]}, "drawing"),
     ("salad-v0", {"drawing": CORNER}, "drawing.*two boards"),
 ]
+    ("salad-v0", {"drawing": ("T#####P", "K.....D", *["#.....#"] * 4, "#######")}, "floor beside"),
 
 STATES = [
     ("frozen_lake_spread-v0", {"cells": [[16, 0]]}, "cells"),
@@ -163,7 +164,9 @@ STATES = [
     ("salad-v0", {"in_plate": [[0, -1, -1]], "held": [[0, -1]]}, "in_plate"),
     ("salad-v0", {"chops": [[4, 0, 0]]}, "chops"),
     ("salad-v0", {"recipe": [7]}, "recipe"),
-    ("salad-v0", {"thing_cells": [[24, -1, -1, 47, -1]]}, "thing_cells"),
+    ("salad-v0", {"in_plate": [[0, -1, -1]]}, "chops"),
+    *(("salad-v0", {"thing_cells": [[cell, -1, -1, 47, -1]]}, "thing_cells") for cell in (24, 0, -1)),
+    ("salad-v0", {"lying": [[3] * 49]}, "lying"),
     ("two_step_game-v0", {"room": [3]}, "room"),
 ]
 
@@ -179,6 +182,10 @@ CALLS = {
     "cooks of single steps": (lambda: ScriptedCooks(Salad(actions="primitive")), "macro actions"),
     "a kind of kitchen": (lambda: procedural_drawing("hall", ("tomato",), 1, 0.0, (0.0,) * 28), "kind"),
     "a setting of letters": (lambda: triples("edges", "train"), ", ".join(SETTINGS)),
+    "two things in one cell": (
+        lambda: Salad().restore({"agent_cells": np.array([[9, 11]]), "thing_cells": np.array([[47, -1, -1, 47, -1]])}),
+        "lying",
+    ),
     "a split of letters": (lambda: triples("permutation", "fourth"), "fourth"),
     **{f"opponent {name}": (lambda name=name: get_opponent(name), name) for name in ("hard", "medium_", "simple__two")},
     "three scripts in a match": (lambda: MiniRts.match_frames(["medium"] * 3, seed=0), "3"),

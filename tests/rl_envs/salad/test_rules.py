@@ -74,6 +74,7 @@ def test_a_state_may_leave_out_what_is_as_at_the_start():
     first = world.reset(0)
     start = {"agent_cells": np.tile([9, 11], (3, 1))}
     filled = start | {"in_plate": np.tile([0, -1, -1], (3, 1)), "thing_cells": np.tile([41, 13, 20, 41, 47], (3, 1))}
+    filled["chops"] = np.tile([3, 0, 0], (3, 1))
     again = world.restore(start)
     np.testing.assert_equal(again, first)
     world.restore(filled)
