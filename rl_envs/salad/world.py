@@ -148,14 +148,14 @@ class Salad(World):
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
-        decided, had = state["decides"], state["held"].copy()
+        decided, had, could = state["decides"], state["held"].copy(), state["available"].copy()
         np.copyto(state["macro"], self.macros[actions], where=decided)
         state["since_decision"] = np.where(decided, 1, state["since_decision"] + 1).astype(np.int32)
         outcome = self._rules.play(state, self._moves(actions))
         belief = self._look(slice(None))
         if not self._is_primitive:
             ended = self._actions.is_over(state["macro"], belief, had, outcome.touched, outcome.lost)
-            goes_on = np.take_along_axis(state["available"], state["macro"][..., None], 2)[..., 0]
+            goes_on = np.take_along_axis(could & state["available"], state["macro"][..., None], 2)[..., 0]
             state["decides"] = ended | ~goes_on
         collisions = outcome.lost.sum(1)
         state["collisions"] += collisions

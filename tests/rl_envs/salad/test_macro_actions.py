@@ -124,6 +124,9 @@ def test_what_is_not_available_is_one_step_of_waiting():
     assert legal(world, 0) == set(world.action_names)
     assert ticks(world, "chop", "wait") == 1
     assert agents(world)[0] == (1, 2)
+    world = situation([(1, 2), (1, 1)], held=(-1, PLATE), mask="none", **SHORT)
+    assert ticks(world, "get_plate_1", "go_to_board_1") == 1
+    assert world.state["available"][0, 0, 4], "the mate laid the plate down in this step"
 
 
 def test_nothing_in_the_other_room_can_be_chosen():
