@@ -105,8 +105,7 @@ class FrozenLakeSpread(World):
             reward = (taken - before)[:, None] * present.astype(float)
         is_still = (state["target"] > 0) | state["out"]
         is_over = np.asarray(is_still.all(1) | (state["out"].any(1) & self._hole_ends))
-        is_late = np.asarray((state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over)
-        return reward, is_over, is_late
+        return reward, *self._endings(is_over, True)
 
     def _move(self, agent: int, direction: Array) -> Array:
         """Move one agent in every world; 1 where it takes a target, [B] float64."""

@@ -163,8 +163,7 @@ class Salad(World):
         state["success"][...] = outcome.correct
         reward = STEP_REWARD + CHOP_REWARD * outcome.chopped + WRONG_REWARD * outcome.wrong
         reward += DISH_REWARD * outcome.correct + self._collision_reward * collisions
-        late = (state["episode_length"] + 1 >= self.max_episode_steps) & ~outcome.correct
-        return np.repeat(reward[:, None], self.num_agents, axis=1), outcome.correct, late
+        return np.repeat(reward[:, None], self.num_agents, axis=1), *self._endings(outcome.correct, True)
 
     def _moves(self, actions: Array) -> Array:
         if self._is_primitive:
