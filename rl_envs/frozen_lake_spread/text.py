@@ -9,7 +9,7 @@ from rl_envs.frozen_lake_spread.maps import Lake
 from rl_envs.frozen_lake_spread.world import NUM_AGENTS
 
 _AGENT = r"Agent {number} is at row (\d+), column (\d+)( on a target)?\."
-_LINE = re.compile(r"Step (\d+)\. " + " ".join(_AGENT.format(number=number) for number in (1, 2)))
+_LINE = re.compile(r"Step (\d{1,9})\. " + " ".join(_AGENT.format(number=number) for number in (1, 2)))
 
 
 def describe(lake: Lake, cells: Array, target: Array, step: int) -> str:

@@ -165,6 +165,8 @@ class FrozenLakeSpread(World):
             raise ValueError(f"restore: cells must lie in 0 .. {len(self.lake.holes) - 1}, got {cells.max()}")
         if (self.lake.holes[cells] != out).any():
             raise ValueError("restore: out must name the agents that stand in a hole, and no others")
+        if self._blocks and ((cells[:, 0] == cells[:, 1]) & ~out[:, 0]).any():
+            raise ValueError("restore: cells must be different for the two agents, because blocks is True")
         at = np.concatenate([[-1], self.lake.targets])
         if target.max() > len(self.lake.targets) or ((target > 0) & (at[target.clip(0, 2)] != cells)).any():
             raise ValueError("restore: target must be 0, or the number of the target on which the agent stands")

@@ -81,8 +81,11 @@ def unpacked(state: Arrays) -> Arrays:
     Of the same names [B, M]; raises ValueError for other shapes or keys out of range.
     """
     keys, values = (np.asarray(state.get(name, 0)) for name in LEARNED_KEYS)
-    if keys.ndim != 2 or keys.shape != values.shape or not ((keys >= 0) & (keys <= MAX_LEARNED)).all():
-        raise ValueError(f"restore: learned_key and learned_value must be [B, M], keys in 0 .. {MAX_LEARNED}")
+    fits = keys.ndim == 2 and keys.shape == values.shape
+    if not fits or not ((keys >= 0) & (keys <= MAX_LEARNED) & (values >= 0) & (values < np.inf)).all():
+        raise ValueError(
+            f"restore: learned_key and learned_value must be [B, M], keys in 0 .. {MAX_LEARNED}, values 0 or more"
+        )
     keys = exactly("restore: learned_key", keys, np.int32)
     count, capacity = (keys != 0).sum(1), MIN_LEARNED
     while 4 * count.max(initial=0) >= 3 * capacity:

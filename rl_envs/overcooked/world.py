@@ -202,13 +202,14 @@ class Overcooked(World):
         }
 
     def _state_bounds(self) -> dict[str, tuple[int, int]]:
-        bounds = {
+        return {
             "agent_cells": (0, self.kitchen.size - 1),
             "headings": (0, STAY - 1),
             "held": (0, len(THINGS) - 1),
             "contents": (0, READY),
+            "targets": (NO_TARGET, self.kitchen.size - 1),
+            **dict.fromkeys(("since", "soups", "shaped"), (0, MOST_STEPS)),
         }
-        return bounds if self._relocation is None else bounds | {"targets": (NO_TARGET, self.kitchen.size - 1)}
 
     def _check_state(self, state: Arrays) -> None:
         _check_places(self.kitchen, state)

@@ -66,6 +66,7 @@ ARGUMENTS = [
     ("messenger-v0", {"released": ["half_reward"]}, "two-agent"),
     ("messenger-v0", {"num_agents": 2, "released": None}, "released"),
     *(("messenger-v0", {"texts": wrong}, f"texts.*{wrong}") for wrong in ("/nowhere", 5)),
+    ("minirts-v0", {"opponents": []}, "opponents"),
     ("overcooked-v0", {"actions": "keys"}, "actions.*keys"),
     ("overcooked-v0", {"actions": ("any", "adjacent")}, "actions.*adjacent"),
     ("overcooked-v0", {"actions": ("any",)}, "actions"),
@@ -110,8 +111,8 @@ ARGUMENTS = [
     ("salad-v0", {"sight": 0}, "sight"),
     ("salad-v0", {"drawing": ["#######"]}, "drawing"),
     ("salad-v0", {"drawing": CORNER}, "drawing.*two boards"),
-]
     ("salad-v0", {"drawing": ("T#####P", "K.....D", *["#.....#"] * 4, "#######")}, "floor beside"),
+]
 
 STATES = [
     ("frozen_lake_spread-v0", {"cells": [[16, 0]]}, "cells"),
@@ -145,6 +146,7 @@ STATES = [
     ("overcooked-v0", {"contents": [[31] * 20]}, "contents at row 0, column 0"),
     ("overcooked-v0", {"contents": [[0] * 5]}, "contents"),
     ("rock_paper_scissors-v0", {"triple": [[0, 1, 0]]}, "triple"),
+    ("overcooked-v0", {"soups": [-1]}, "soups"),
     ("rtfm-v0", {"agent_cells": [[100]]}, "agent_cells"),
     ("rtfm-v0", {"agent_cells": [[5]]}, "agent_cells"),
     ("rtfm-v0", {"agent_cells": [[0]]}, "agent_cells"),
@@ -180,17 +182,22 @@ TIGHT = room_from_drawing("tight", ["...", "...", "..."])
 CALLS = {
     "words without texts": (lambda: Narrator(Salad(text=False)), "text=True"),
     "cooks of single steps": (lambda: ScriptedCooks(Salad(actions="primitive")), "macro actions"),
-    "a kind of kitchen": (lambda: procedural_drawing("hall", ("tomato",), 1, 0.0, (0.0,) * 28), "kind"),
-    "a setting of letters": (lambda: triples("edges", "train"), ", ".join(SETTINGS)),
     "two things in one cell": (
         lambda: Salad().restore({"agent_cells": np.array([[9, 11]]), "thing_cells": np.array([[47, -1, -1, 47, -1]])}),
         "lying",
     ),
+    "a kind of kitchen": (lambda: procedural_drawing("hall", ("tomato",), 1, 0.0, (0.0,) * 28), "kind"),
+    "a setting of letters": (lambda: triples("edges", "train"), ", ".join(SETTINGS)),
     "a split of letters": (lambda: triples("permutation", "fourth"), "fourth"),
     **{f"opponent {name}": (lambda name=name: get_opponent(name), name) for name in ("hard", "medium_", "simple__two")},
     "three scripts in a match": (lambda: MiniRts.match_frames(["medium"] * 3, seed=0), "3"),
     "a script without a name": (lambda: MiniRts.match_frames(["medium", "hard"], seed=0), "hard"),
     "distances of one length": (lambda: learned(np.zeros((2, 5), int), np.zeros((2, 4), int)), "learned_key"),
+    "a distance below 0": (lambda: learned(np.zeros((2, 5), int), np.full((2, 5), -1)), "learned_value"),
+    "a blocked lake with two in one cell": (
+        lambda: make("frozen_lake_spread-v0", blocks=True).restore({"cells": np.array([[1, 1]])}),
+        "cells",
+    ),
     "distances without a row a world": (lambda: learned(np.zeros(10, int), np.zeros(10, int)), "learned_key"),
     "a word of MiniRTS": (lambda: encode_text("build castle", 5), "castle"),
     "no place to move a television": (lambda: make("furnmove-v0", rooms=[TIGHT]).reset(0), "tight"),

@@ -152,6 +152,7 @@ def test_a_state_in_words_reads_back_exactly(name):
     ("text", "sentence"),
     [
         ("Agent 1 is at home.", "Agent 1"),
+        ("Step 9999999999. Agent 1 is at row 1, column 1. Agent 2 is at row 1, column 2.", "read"),
         ("Step 3. Agent 1 is at row 9, column 1. Agent 2 is at row 1, column 1.", "1 to 4"),
         ("Step 3. Agent 1 is at row 2, column 2. Agent 2 is at row 1, column 1.", "hole"),
         ("Step 3. Agent 1 is at row 1, column 1 on a target. Agent 2 is at row 1, column 1.", "target"),
