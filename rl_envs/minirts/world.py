@@ -26,7 +26,7 @@ the fewest of its class (peasants, army, buildings), for good.
 | episode end | terminated: a side has won, or (quirk `abort`) 250 moves failed within 30 ticks, a draw; truncated: `max_episode_steps` (256 decisions, 12,800 ticks) |
 | arguments | `agents_per_side` (1), `opponents` (medium: names of `opponents.get_opponent`, one drawn per episode), `own_script` (None: agents play; a name: that script plays side 0 and actions are ignored), `actions` (collective), `oracle` (False; True shows all enemies and resources), `fair` (False; True puts near resources exactly on rings), `extra_units` (0), `income_scale` (1.0, of scripts), `quirks` (None for all: peculiarities of the engine to keep, of `game.QUIRKS`), `engine_hp` (False; True observes 1 at full health, else 0), `facts` (False), `max_episode_steps` (256) |
 | recorded draws | none; maps, opponents and scripts' seeds are drawn when an episode begins |
-| state for `restore` | fields of `game.GAME` by name, as `snapshot` gives them; needed are `terrain` [1024], `num_units`, and by object in the order of ids `unit_id` [128] (player * 2**24 + number), `unit_type`, `unit_player`, `unit_x`, `unit_y`. Left out: full health, finished, no orders, 500 money, first decision, sight as it follows |
+| state for `restore` | fields of `game.GAME` by name, as `snapshot` gives them; needed are `terrain` [1024], `num_units`, and by object in the order of ids `unit_id` [128] (player * 2**24 + number), `unit_type`, `unit_player`, `unit_x`, `unit_y`. Left out: full health, finished, no orders, 500 money, first decision, sight as it follows; without `script_kind` the world's opponent and scripts, as at the start of an episode |
 | metrics | `win`, `loss`, 1 or 0; `ticks`, length in ticks |
 | version history | v0: first version; replays the authors' engine without a mismatch; which builder or building scripts attack, and what a search for a path learns when it is given up, were corrected later |
 """  # noqa: E501 (a table row is one line)
@@ -47,7 +47,7 @@ from rl_envs.minirts.facts import FACTS, make_facts, text_tables
 from rl_envs.minirts.game import MIN_LEARNED, QUIRKS
 from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
-from rl_envs.minirts.opponents import Opponent, get_opponent
+from rl_envs.minirts.opponents import get_opponent
 from rl_envs.minirts.state_checks import BOUNDS, MAX_AGENTS, MOST_TICKS, check_state
 from rl_envs.minirts.symbols import BUILDER, COST, FIRST_BUILDING, LEARNER, MAX_HP, NUM_TYPES, PEASANT, START_MONEY
 from rl_envs.minirts.tick import ABORTED, RUNNING
@@ -89,10 +89,10 @@ class MiniRts(World):
         max_episode_steps: int = 256,
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
-        _check(agents_per_side, actions, extra_units, income_scale, quirks)
+        names = (opponents,) if isinstance(opponents, str) else tuple(opponents)
+        _check(agents_per_side, names, actions, extra_units, income_scale, quirks)
         flags(oracle=oracle, fair=fair, engine_hp=engine_hp, facts=facts)
         self.agents = tuple(f"agent_{number}" for number in range(agents_per_side))
-        names = (opponents,) if isinstance(opponents, str) else tuple(opponents)
         self._opponents = [get_opponent(name) for name in names]
         self._own = get_opponent(own_script) if own_script is not None else None
         self._form, self._fair, self._extras = actions, fair, extra_units
@@ -129,22 +129,21 @@ class MiniRts(World):
         games = self.games
         for row, uniforms in zip(rows, self.chance.uniforms(_DRAWS, rows), strict=True):
             set_map(games, row, int(uniforms[0] * NUM_MAPS), fair=self._fair, extras=self._extras)
-            chosen = self._opponents[int(uniforms[1] * len(self._opponents))]
-            self._set_side(row, 0, self._own, uniforms[4:10])
-            self._set_side(row, 1, chosen, uniforms[10:16])
-            seeds = (uniforms[2:4] * (1 << THREAD_BITS)).astype(np.int64)
-            kernels.start_scripts(games.records, row, seeds[0], seeds[1] + (1 << THREAD_BITS))
+            self._set_sides(row, uniforms)
             self._player.begin(games, row)
         self._capacity = games.learned.shape[1]
 
-    def _set_side(self, row: int, side: int, script: Opponent | None, uniforms: Array) -> None:
-        games = self.games
-        games["script_kind"][row, side] = LEARNER if script is None else script.kind
-        games["oracle"][row, side] = script is None and self._oracle
-        if script is not None:
-            games["script_towers"][row, side] = script.towers
-            games["script_forced"][row, side] = script.types(uniforms)
-            games["script_scale"][row, side] = self._income
+    def _set_sides(self, row: int, uniforms: Array) -> None:
+        """Choose who plays the two sides of a game, by the uniforms [16] of its start."""
+        games, chosen = self.games, self._opponents[int(uniforms[1] * len(self._opponents))]
+        for side, script, drawn in ((0, self._own, uniforms[4:10]), (1, chosen, uniforms[10:16])):
+            games["script_kind"][row, side] = LEARNER if script is None else script.kind
+            if script is not None:
+                games["script_towers"][row, side] = script.towers
+                games["script_forced"][row, side] = script.types(drawn)
+                games["script_scale"][row, side] = self._income
+        seeds = (uniforms[2:4] * (1 << THREAD_BITS)).astype(np.int64)
+        kernels.start_scripts(games.records, row, seeds[0], seeds[1] + (1 << THREAD_BITS))
 
     def _observe(self, rows: Array) -> Arrays:
         seen = self._player.observe(self.games, rows, 0, self._true_hp)
@@ -174,6 +173,7 @@ class MiniRts(World):
         games["interval"][...] = DECISION_TICKS
         games["quirks"][...] = self._quirks
         games["script_kind"][...] = LEARNER
+        games["oracle"][:, 0] = self._own is None and self._oracle
         games.update(super()._blank_state(num_worlds))
         return games
 
@@ -204,6 +204,9 @@ class MiniRts(World):
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         games = self.games
+        if "script_kind" not in given:
+            for row, uniforms in zip(rows, self.chance.uniforms(_DRAWS, rows), strict=True):
+                self._set_sides(row, uniforms)
         if "unit_hp" not in given:
             games["unit_hp"][...] = MAX_HP[games["unit_type"]]
         if "money" not in given:
@@ -232,8 +235,7 @@ class MiniRts(World):
         """
         if len(policies) != 2:
             raise ValueError(f"a match of MiniRTS has two policies, one per side, not {len(policies)}")
-        if every_ticks < 1:
-            raise ValueError(f"every_ticks must be at least 1, got {every_ticks}")
+        every_ticks = whole("every_ticks", every_ticks, 1)
         world = MiniRts(1, own_script=policies[0], opponents=policies[1])
         world.reset(seed)
         return world._frames_to_the_end((policies[0], policies[1]), every_ticks)
@@ -296,8 +298,12 @@ def _legal_choices(seen: Arrays) -> Arrays:
     }
 
 
-def _check(agents: int, actions: str, extras: int, income: float, quirks: Sequence[str] | None) -> None:
+def _check(
+    agents: int, opponents: Sequence[str], actions: str, extras: int, income: float, quirks: Sequence[str] | None
+) -> None:
     """Refuse arguments out of range."""
+    if not opponents:
+        raise ValueError("opponents must be the name of a script, or a list of one or more")
     whole("agents_per_side", agents, 1, MAX_AGENTS)
     whole("extra_units", extras, 0, 20)
     finite(income_scale=income)

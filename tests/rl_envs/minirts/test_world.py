@@ -9,6 +9,7 @@ from rl_envs.minirts.game import GAME_NAMES
 from rl_envs.minirts.tick import RUNNING
 from rl_envs.minirts.world import DECISION_TICKS, MiniRts
 from rl_envs.registry import make
+from tests.rl_envs.minirts.test_restored_states import NEEDED
 
 
 def actions_of(world, random):
@@ -40,6 +41,17 @@ def test_single_ticks_play_the_same_game_as_whole_decisions():
                 player.tick(worlds[1].games, row, tables[row], continues[row])
         for name in GAME_NAMES:
             np.testing.assert_array_equal(worlds[0].games[name], worlds[1].games[name], err_msg=name)
+
+
+@pytest.mark.slow
+def test_a_state_without_scripts_is_played_against_the_worlds_opponent():
+    world, other = (make("minirts-v0", 2, opponents="medium_dragon", oracle=True) for _ in range(2))
+    world.reset(0)
+    state = world.snapshot()
+    other.restore({name: state[name] for name in NEEDED})
+    for name in ("script_kind", "script_forced", "oracle"):
+        np.testing.assert_array_equal(other.state[name], state[name])
+    assert other.state["twister"].any()
 
 
 @pytest.mark.slow
