@@ -1,4 +1,4 @@
-"""Figures and videos of FurnMove: curves, joint policies, an episode of each method, and message weights (figure 5d)."""
+"""Figures and videos of FurnMove: curves, joint policies, episodes of all methods, and message weights (figure 5d)."""
 
 from __future__ import annotations
 
