@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("concord-marl", "ray", "torch", "numpy", "gymnasium", "pettingzoo")
+PACKAGES: tuple[str, ...] = ("concord-marl", "ray", "torch", "numpy", "gymnasium", "pettingzoo")
 PACKAGES += ("transformers", "peft", "safetensors", "scipy")
 
 
