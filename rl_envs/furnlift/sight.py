@@ -13,7 +13,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.furnmove.frame_palette import TELEVISION_METRES
 from rl_envs.furnmove.furnishing import EYE_METRES, FINE_METRES, RING_CELLS, fine_heights
-from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
+from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, TV_BAR, cells_where_fits, rectangle
 from rl_envs.furnmove.kinds import CARRY_METRES
 from rl_envs.furnmove.room import Mask, Room
 
@@ -24,14 +24,7 @@ _SAMPLES = 24
 _CLEARANCE_METRES = 0.02
 
 
-def box_cells() -> Array:
-    """Cells whose centre the television covers, [4, 5, 2] int64, offsets from its centre for each rotation."""
-    bar = rectangle(range(1), range(-2, 3))
-    return np.stack([clockwise(bar, rotation) for rotation in range(ROTATIONS)])
-
-
-BOX_CELLS = box_cells()
-BOX_CELLS.flags.writeable = False
+BOX_CELLS = TV_BAR
 
 
 @lru_cache(512)

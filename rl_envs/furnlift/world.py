@@ -43,12 +43,12 @@ from rl_envs.furnlift.sight import BOX_CELLS, television_places
 from rl_envs.furnmove.fixed_starts import check_poses
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS
-from rl_envs.furnmove.observation import MARGIN, VIEW, Observer
+from rl_envs.furnmove.observation import MARGIN, Observer
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
 from rl_envs.furnmove.start import TryLimits, draw_until_legal
-from rl_envs.furnmove.world import check_observations
+from rl_envs.furnmove.world import seen_spec
 
 if TYPE_CHECKING:
     from rl_envs.furnmove.frame_renderer import FrameRenderer
@@ -110,8 +110,8 @@ class FurnLift(World):
         self._separation = whole("min_separation_cells", min_separation_cells, 0)
         self._bootstrap_at_limit = bootstrap_at_limit
         self._shows_expert, self._heading_ring = shows_expert, heading_ring
-        check_observations(observations)
-        self._observations, self._frame_pixels = tuple(observations), whole("frame_pixels", frame_pixels)
+        self._frame_pixels = whole("frame_pixels", frame_pixels)
+        self.observation_spec = seen_spec(observations, len(MAPS) + 4 * agents_visible, self._frame_pixels)
         self._prepare_maps(agents_visible)
 
     def _prepare_maps(self, agents_visible: bool) -> None:
@@ -124,25 +124,18 @@ class FurnLift(World):
             padded_width, 2, self.num_worlds, leading=MAPS, trailing=(), shows_others=agents_visible
         )
         self._first_cells = np.arange(self.num_worlds) * self._maps[0].size + MARGIN * (padded_width + 1)
-        self._renderer = self._make_renderer(agents_visible) if "frame" in self._observations else None
+        self._renderer = self._make_renderer(agents_visible) if "frame" in self.observation_spec else None
         joint_actions, modalities = all_coordinated_actions()
         self.tables = {"coordinated_actions": joint_actions, "coordinated_modality": modalities}
-        view = (len(MAPS) + 4 * agents_visible, VIEW, VIEW)
-        frame = (self._frame_pixels, self._frame_pixels, 3)
-        shown = {
-            "view": ArraySpec(view, "uint8", 0, 1, "egocentric crop of the room"),
-            "frame": ArraySpec(frame, "uint8", 0, 255, "picture of the agent's camera: red, green, blue"),
-        }
-        self.observation_spec = {key: shown[key] for key in shown if key in self._observations} | {
-            "coordination": ArraySpec((), "uint8", 0, 0, "row of the table of coordinated actions")
-        }
+        meaning = "row of the table of coordinated actions"
+        self.observation_spec["coordination"] = ArraySpec((), "uint8", 0, 0, meaning)
         if self._shows_expert:
             meaning = "the expert's action, -1 where it has none"
             self.observation_spec["expert"] = ArraySpec((), "int8", NO_ADVICE, PICKUP, meaning)
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
-        sees = self._seen_before(recorded)
+        sees = np.asarray(recorded.get("sees_television", self.sees_television()), bool)
         far, possible = self._can_pick_up(sees)
         picks = actions == PICKUP
         success = possible & picks.all(1)
@@ -169,11 +162,6 @@ class FurnLift(World):
         moves = walks & (codes & FLOOR != 0)
         self.state["agent_cells"] = np.where(moves[..., None], target, cells)
         return walks & ~moves
-
-    def _seen_before(self, recorded: Arrays) -> Array:
-        """[B, 2] bool, who sees the television before the step."""
-        given = recorded.get("sees_television")
-        return self.sees_television() if given is None else np.asarray(given, bool)
 
     def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
         return {"sees_television": ((self.num_worlds, self.num_agents), 0, 1)}
@@ -291,7 +279,7 @@ class FurnLift(World):
     def _observe(self, rows: Array) -> Arrays:
         cells, headings = self.state["agent_cells"][rows], self.state["agent_headings"][rows]
         seen: Arrays = {}
-        if "view" in self._observations:
+        if "view" in self.observation_spec:
             seen["view"] = self._observer.observe(self._maps.reshape(-1), self._first_cells[rows], cells, headings)
         if self._renderer is not None:
             seen["frame"] = self._renderer.frames(rows, cells, headings, self.state["tv"][rows], tv_base=0.0)

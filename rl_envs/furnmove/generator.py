@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_envs.core.arguments import one_of
-from rl_envs.furnmove.geometry import ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
+from rl_envs.furnmove.geometry import ROTATIONS, STEPS, TV_BAR, cells_where_fits
 from rl_envs.furnmove.kinds import KINDS, TALL_KINDS
 from rl_envs.furnmove.room import (
     FREE,
@@ -198,8 +198,7 @@ def _tv_cells(plan: FloorPlan, rng: np.random.Generator) -> Mask:
     for step in STEPS[rng.random(ROTATIONS) < AIR_PROBABILITY]:
         air |= np.roll(inside, tuple(step), axis=(0, 1))
     clear = air & ~np.pad(plan.tall, 1)
-    bar: NDArray[np.int64] = rectangle(range(1), range(-2, 3))
-    masks = [cells_where_fits(clear, clockwise(bar, rotation)) & inside for rotation in range(ROTATIONS)]
+    masks = [cells_where_fits(clear, bar) & inside for bar in TV_BAR]
     return np.stack(masks)[:, 1:-1, 1:-1]
 
 

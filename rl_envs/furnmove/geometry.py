@@ -50,19 +50,13 @@ def rectangle(rows: range, columns: range) -> NDArray[np.int64]:
     return np.array([(row, column) for row in rows for column in columns], np.int64)
 
 
-def hold_masks() -> NDArray[np.bool_]:
-    """Cells from which an agent can hold the television in the middle, [4, 11, 11] bool, one mask per rotation."""
-    margin = (HOLD_TEMPLATE.shape[1] - HOLD_TEMPLATE.shape[0]) // 2
-    square = np.pad(HOLD_TEMPLATE == MAY_HOLD, ((margin, margin), (0, 0)))
-    return np.stack([np.rot90(square, -rotation) for rotation in range(ROTATIONS)])
-
-
 def _all_rotations(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.stack([clockwise(offsets, rotation) for rotation in range(ROTATIONS)])
 
 
-HOLD_MASKS = hold_masks()
-"""[4, 11, 11] bool, the value of `hold_masks()`, read-only; 52 cells per rotation."""
+_SQUARE = np.pad(HOLD_TEMPLATE == MAY_HOLD, ((2, 2), (0, 0)))
+HOLD_MASKS = np.stack([np.rot90(_SQUARE, -rotation) for rotation in range(ROTATIONS)])
+"""[4, 11, 11] bool, cells from which an agent can hold the television in the middle; 52 cells per rotation."""
 
 HOLD_SIDE = 2 * HOLD_REACH + 3
 HOLD_CELLS = np.pad(HOLD_MASKS, ((0, 0), (1, 1), (1, 1))).reshape(-1)
@@ -71,10 +65,13 @@ HOLD_CELLS = np.pad(HOLD_MASKS, ((0, 0), (1, 1), (1, 1))).reshape(-1)
 TV_BODY = _all_rotations(np.concatenate((rectangle(range(-1, 0), range(-1, 2)), rectangle(range(2), range(-2, 3)))))
 """[4, 13, 2] int64, offsets of the cells that the television covers, from its centre."""
 
+TV_BAR = _all_rotations(rectangle(range(1), range(-2, 3)))
+"""[4, 5, 2] int64, offsets of the cells whose centre the television is over."""
+
 STAND = _all_rotations(rectangle(range(-1, 2), range(-2, 3)))
 """[4, 15, 2] int64, offsets of the cells that the stand covers: 3 x 5 for rotations 0 and 2, 5 x 3 for 1 and 3."""
 
-for _constant in (STEPS, HOLD_CELLS, HOLD_TEMPLATE, HOLD_MASKS, TV_BODY, STAND):
+for _constant in (STEPS, HOLD_CELLS, HOLD_TEMPLATE, HOLD_MASKS, TV_BODY, TV_BAR, STAND):
     _constant.flags.writeable = False
 
 

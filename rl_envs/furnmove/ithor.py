@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
+from rl_envs.furnmove.geometry import CELL_METRES, STEPS, TV_BAR, cells_where_fits
 from rl_envs.furnmove.room import FREE, LOW, Mask, Room, characters, drawing_of_masks
 
 PREFIX, EXPORTED_PREFIX = "ithor_", "thor_"
@@ -96,8 +96,7 @@ def inferred_tv_cells(inside: Mask, tall: Mask | None = None) -> Mask:
     air = _dilated(np.pad(inside, _AIR_CELLS), _AIR_CELLS)
     if tall is not None:
         air &= ~np.pad(tall, _AIR_CELLS)
-    bar = rectangle(range(1), range(-2, 3))
-    fits = [cells_where_fits(air, clockwise(bar, rotation)) for rotation in range(ROTATIONS)]
+    fits = [cells_where_fits(air, bar) for bar in TV_BAR]
     inner = slice(_AIR_CELLS, -_AIR_CELLS)
     return np.stack(fits)[:, inner, inner] & _dilated(inside, 1)
 

@@ -107,8 +107,8 @@ class FurnMove(World):
             finite(closer_reward=closer_reward)
         self._closer_reward = closer_reward if closer_reward is not None else (2.0 if num_agents > 2 else 1.0)
         self._bootstrap_at_limit = bootstrap_at_limit
-        check_observations(observations)
-        self._observations, self._frame_pixels = tuple(observations), whole("frame_pixels", frame_pixels)
+        self._frame_pixels = whole("frame_pixels", frame_pixels)
+        self.observation_spec = seen_spec(observations, num_channels(num_agents), self._frame_pixels)
         if self.xp.has_fixed_shapes:
             _check_for_torch(num_agents, len(self.rooms), observations)
         self._prepare_maps()
@@ -139,19 +139,12 @@ class FurnMove(World):
         self._maps = RoomMaps(self.num_worlds, slots, self._height, self._width, self.xp)
         self._rules = Rules(self._maps, self.num_worlds, self._spacing, self.xp)
         self._observer = Observer(self._maps.padded_width, self.num_agents, self.num_worlds, self.xp)
-        self._renderer = self._make_renderer() if "frame" in self._observations else None
+        self._renderer = self._make_renderer() if "frame" in self.observation_spec else None
         joint_actions, modalities = coordinated_actions(self.num_agents)
         self.tables = {"coordinated_actions": joint_actions, "coordinated_modality": modalities}
-        view = (num_channels(self.num_agents), VIEW, VIEW)
-        class_type = coordination_class(np.zeros(self.num_agents, np.int8)).dtype
-        frame = (self._frame_pixels, self._frame_pixels, 3)
-        shown = {
-            "view": ArraySpec(view, "uint8", 0, 1, "egocentric crop of the room"),
-            "frame": ArraySpec(frame, "uint8", 0, 255, "picture of the agent's camera: red, green, blue"),
-        }
-        self.observation_spec = {key: shown[key] for key in shown if key in self._observations} | {
-            "coordination": ArraySpec((), str(class_type), 0, len(joint_actions) - 1, "row of the table that is S_t")
-        }
+        class_type, last = coordination_class(np.zeros(self.num_agents, np.int8)).dtype, len(joint_actions) - 1
+        meaning = "row of the table that is S_t"
+        self.observation_spec["coordination"] = ArraySpec((), str(class_type), 0, last, meaning)
 
     def _prepare_starts(self) -> None:
         xp = self.xp
@@ -298,7 +291,7 @@ class FurnMove(World):
         state, xp, kept = self.state, self.xp, self._short(rows)
         cells, headings = state["agent_cells"][kept], state["agent_headings"][kept]
         seen: Arrays = {}
-        if "view" in self._observations:
+        if "view" in self.observation_spec:
             maps = self._maps
             seen["view"] = self._observer.observe(maps.cells.reshape(-1), maps.first_cells[kept], cells, headings)
         if self._renderer is not None:
@@ -342,8 +335,16 @@ def _check_for_torch(num_agents: int, num_rooms: int, observations: Sequence[str
             raise ArraysError(f"arrays='torch' needs {needed}: change them, or write arrays='numpy'")
 
 
-def check_observations(observations: Sequence[str]) -> None:
-    """Refuse observations that this world does not have."""
+def seen_spec(observations: Sequence[str], channels: int, pixels: int) -> dict[str, ArraySpec]:
+    """What an agent sees of a room, of these observations: view [C, 15, 15] with so many channels, frame [P, P, 3].
+
+    Raises ValueError where they are not some of these.
+    """
+    known = {
+        "view": ArraySpec((channels, VIEW, VIEW), "uint8", 0, 1, "egocentric crop of the room"),
+        "frame": ArraySpec((pixels, pixels, 3), "uint8", 0, 255, "picture of the agent's camera: red, green, blue"),
+    }
     is_list = isinstance(observations, Collection) and not isinstance(observations, str)
-    if not is_list or not len(observations) or any(one not in ("view", "frame") for one in observations):
+    if not is_list or not len(observations) or any(one not in [*known] for one in observations):
         raise ValueError(f"observations must be a tuple of 'view', 'frame' or both, got {observations!r}")
+    return {key: spec for key, spec in known.items() if key in observations}
