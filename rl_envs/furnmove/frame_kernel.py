@@ -243,18 +243,11 @@ def draw(
 
 
 @entry
-def placed(lines: Array, places: Array, out: Array) -> None:
-    """Bytes by column [B, N, Q] -> bytes by row, written to `out` [B, N, Q]; `places` [Q] is where each pixel was."""
-    for world in range(lines.shape[0]):
-        for agent in range(lines.shape[1]):
-            line, image = lines[world, agent], out[world, agent]
-            for pixel in range(len(places)):
-                image[pixel] = line[places[pixel]]
-
-
-@entry
 def coloured(lines: Array, places: Array, palettes: Array, out: Array) -> None:
-    """The same in colours, to `out` [B, N, Q, 3] uint8: lines [B, N, Q], places [Q], palettes [B, 256, 3] uint8."""
+    """Bytes by column, `lines` [B, N, Q] uint8, as colours by row, written to `out` [B, N, Q, 3] uint8.
+
+    `places` [Q] is where each pixel is in a line; `palettes` [B, 256, 3] uint8.
+    """
     for world in range(lines.shape[0]):
         palette = palettes[world]
         for agent in range(lines.shape[1]):

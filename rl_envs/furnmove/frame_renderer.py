@@ -91,9 +91,7 @@ class FrameRenderer:
         television, None for none; `tv_base` the height of its base, metres.
         """
         lines = self._lines(rows, cells, headings, tv, tv_base)
-        out = np.empty_like(lines)
-        _kernel().placed(lines, self._places, out)
-        return out.reshape(*headings.shape, self._pixels, self._pixels)
+        return lines[..., self._places].reshape(*headings.shape, self._pixels, self._pixels)
 
     def frames(
         self, rows: Array, cells: Array, headings: Array, tv: Array | None, tv_base: float = CARRY_METRES

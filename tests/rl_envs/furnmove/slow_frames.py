@@ -6,7 +6,6 @@ It shares the description of the room (`furnishing.py`) and sizes with the fast 
 import numpy as np
 
 from rl_envs.furnmove import frame_palette as palette
-from rl_envs.furnmove import frame_palette as shapes
 from rl_envs.furnmove.furnishing import EYE_METRES, FINE_METRES, WALL_METRES, furnish_room
 from rl_envs.furnmove.geometry import STAND
 
@@ -37,7 +36,7 @@ def fine_cells(room, stand):
     rows, columns = (stand[:2, None] + STAND[stand[2]].T)[:2]
     inner = codes[2:-2, 2:-2]
     inner[2 * rows.min() + 1 : 2 * rows.max() + 1, 2 * columns.min() + 1 : 2 * columns.max() + 1] = STAND_CODE
-    heights[STAND_CODE], heights[WALL_CODE] = shapes.STAND_METRES[2], WALL_METRES
+    heights[STAND_CODE], heights[WALL_CODE] = palette.STAND_METRES[2], WALL_METRES
     side = palette.FIRST_KIND + 2 * found.kinds.astype(int)
     top = side + 1
     side[WALL_CODE] = top[WALL_CODE] = palette.WALL

@@ -110,18 +110,6 @@ def test_the_foot_of_a_wall_is_in_the_row_that_the_pinhole_gives(distance_cells)
     assert set(column) <= {palette.FLOOR, palette.WALL, palette.CEILING}
 
 
-def test_each_agent_has_a_ring_of_its_colour_and_can_be_hidden():
-    room, agents, headings = HALL, np.array([(15, 10), (11, 10), (15, 5)]), np.array([NORTH, SOUTH, EAST])
-    images = seen_in(room, agents, headings)
-    assert (images[0] == palette.FIRST_RING + 1).any() and (images[1] == palette.FIRST_RING).any()
-    assert (images[1] == palette.FIRST_RING + 2).any() and (images[2] == palette.FIRST_RING).any()
-    assert not (images[0] == palette.FIRST_RING + 2).any(), "the third agent stands at a right angle to the first"
-    alone = FrameRenderer(1, 21, 21, 84, agents_visible=False)
-    alone.load(0, room, np.array(FAR_STAND))
-    drawn = classes_of(alone.draw(np.arange(1), agents[None], headings[None], np.array([FAR_TV])))
-    assert not ((drawn >= palette.AGENT_BODY) & (drawn < palette.FIRST_KIND)).any()
-
-
 def test_the_stand_has_a_yellow_top_and_nothing_else_is_as_yellow():
     image = seen_in(HALL, [(15, 10), (0, 0)], [NORTH, NORTH], stand=(11, 10, 0))[0]
     assert (image == palette.STAND_TOP).any() and (image == palette.STAND_SIDE).any()
