@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rl_envs.core.arguments import whole
 from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec, EntitySpec, TextSpec
 from rl_envs.rtfm.grid import AGENT_COLOURS, MOVES, NUM_MOVES, Grid, make_grid
 from rl_envs.rtfm.lexicon import AGENT, EMPTY, EMPTY_HANDED, FOG, KIND_MONSTER, WALL, YOU, Lexicon
-from rl_envs.rtfm.settings import RoomSettings, StepRules, check_counts
+from rl_envs.rtfm.settings import RoomSettings, StepRules
 from rl_envs.rtfm.turns import Turns
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Arena(Turns):
     def _observe(self, rows: Array) -> Arrays:
         state = self.state
         if len(rows) < self.num_worlds:
-            state = {name: state[name][rows] for name in _SEEN}
+            state = {name: value[rows] for name, value in state.items()}
         observations = self._observer.observe(
             state["agent_cells"] * state["agent_alive"],
             np.concatenate([state["item_cells"], state["monster_cells"] * state["monster_alive"]], axis=1),
@@ -191,20 +192,6 @@ class Arena(Turns):
         )
 
 
-_SEEN = (
-    "agent_cells",
-    "agent_alive",
-    "held",
-    "monster_cells",
-    "monster_alive",
-    "monster_names",
-    "item_cells",
-    "item_names",
-    "document",
-    "goal",
-)
-
-
 class Observer:
     """Computes the observations of N agents in rooms of one size."""
 
@@ -213,7 +200,7 @@ class Observer:
 
         Cells further than `sight` (Euclidean distance) are fog; None shows the whole room.
         """
-        check_counts(names_per_cell=names_per_cell)
+        whole("names_per_cell", names_per_cell, 1)
         if sight is not None and not (isinstance(sight, Real) and sight >= 0):
             raise ValueError(f"sight must be a distance of 0 or more, or None for all of the room, got {sight!r}")
         self._grid = grid

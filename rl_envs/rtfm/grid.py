@@ -28,8 +28,6 @@ class Grid:
 
     def __init__(self, size: int) -> None:
         """Compute the tables."""
-        if not MIN_SIZE <= size <= MAX_SIZE:
-            raise ValueError(f"size counts the walls and must be {MIN_SIZE} to {MAX_SIZE} cells, got {size}")
         self.size = size  # side of the room in cells, walls included
         cells = np.arange(size * size)
         places = np.stack(np.divmod(cells, size), axis=1)
@@ -45,7 +43,8 @@ class Grid:
         apart = places[:, None] - places
         self.distance = (apart**2).sum(-1)  # [size^2, size^2] int64, squared Euclidean distances
         self._chase = self._chasing_targets(apart)
-        self._wander = np.stack([_spread(self.target[cell, self.is_legal[cell]]) for cell in cells])
+        ways = (self.target[cell, self.is_legal[cell]] for cell in cells)
+        self._wander = np.stack([np.repeat(targets, _WANDERS // len(targets)) for targets in ways])
 
     def walk(self, monsters: Array, prey: Array, draws: Array) -> Array:
         """Cells [...] that monsters intend to enter: with probability 0.6 toward a prey in sight, else any legal move.
@@ -69,8 +68,3 @@ class Grid:
 def make_grid(size: int) -> Grid:
     """The tables of a size, made once per process."""
     return Grid(size)
-
-
-def _spread(targets: Array) -> Array:
-    """A table of `_WANDERS` entries in which these cells are equally frequent."""
-    return np.repeat(targets, _WANDERS // len(targets))

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from rl_envs.core.arguments import MOST_STEPS, finite, one_of, whole
+from rl_envs.core.arguments import finite, one_of, steps, whole
+from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 
 DROPS = ("destroy", "floor")
 
@@ -11,7 +12,7 @@ DROPS = ("destroy", "floor")
 class RoomSettings:
     """Size of a room, and numbers of its agents, monsters and items.
 
-    Raises ValueError where size or number of agents is not a whole number above 0.
+    Raises ValueError where the size, which counts the walls, is no whole number from 5 to 15.
     """
 
     size: int  # side of the room in cells, walls included
@@ -21,7 +22,7 @@ class RoomSettings:
     num_items: int  # I
 
     def __post_init__(self) -> None:
-        check_counts(size=self.size, num_agents=self.num_agents)
+        whole("size", self.size, MIN_SIZE, MAX_SIZE)
 
     @property
     def num_entities(self) -> int:
@@ -46,12 +47,6 @@ class StepRules:
 
     def __post_init__(self) -> None:
         one_of("drop", self.drop, DROPS)
-        check_counts(max_episode_steps=self.max_episode_steps)
+        steps(self.max_episode_steps)
         if self.team_loss is not None:
             finite(team_loss=self.team_loss)
-
-
-def check_counts(**counts: int) -> None:
-    """Require whole numbers from 1 to `MOST_STEPS`; raises ValueError."""
-    for name, count in counts.items():
-        whole(name, count, 1, MOST_STEPS)
