@@ -50,30 +50,19 @@ class Stage:
 def get_stage(number: int, num_agents: int, split: str, released: frozenset[str]) -> Stage:
     """The stage with this number, 1 to 3, for 1 or 2 agents, with these behaviours of the two-agent release."""
     entity_starts, avatar_starts = starts(number, num_agents)
-    wanders = "random_walk" in released
-    if num_agents == 1:
-        return Stage(
-            rules=SingleRules(number),
-            walk=Walk(SINGLE_PACE),
-            movements=single_variants(number, split),
-            entity_starts=entity_starts,
-            avatar_starts=avatar_starts,
-            role_of=np.array(SINGLE_ENTITIES[number - 1]),
-            first_decoy=len(ROLES),
-            usual_movement=IMMOVABLE,
-            begins_with_message=number == 1,
-            one_touch_ends=number == 1,
-        )
+    is_team, wanders = num_agents > 1, "random_walk" in released
+    role_of = TEAM_ENTITIES if is_team else SINGLE_ENTITIES[number - 1]
     return Stage(
-        rules=TeamRules(number, released),
-        walk=Walk(TEAM_PACE),
-        movements=team_variants(number, split, wanders),
+        rules=TeamRules(number, released) if is_team else SingleRules(number),
+        walk=Walk(TEAM_PACE if is_team else SINGLE_PACE),
+        movements=team_variants(number, split, wanders) if is_team else single_variants(number, split),
         entity_starts=entity_starts,
         avatar_starts=avatar_starts,
-        role_of=np.array(TEAM_ENTITIES),
-        first_decoy=len(TEAM_ENTITIES),
+        role_of=np.array(role_of),
+        first_decoy=len(TEAM_ENTITIES if is_team else ROLES),
         usual_movement=UNKNOWN if wanders else IMMOVABLE,
-        begins_with_message=number < 3 or "message_at_start" in released,
+        begins_with_message=number == 1 or (is_team and number == 2) or "message_at_start" in released,
+        one_touch_ends=number == 1 and not is_team,
         goal_kills=released.isdisjoint({"any_object_pays", "only_pairs_count"}),
     )
 
