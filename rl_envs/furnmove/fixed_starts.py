@@ -64,10 +64,6 @@ class Starts:
         """N."""
         return int(self.agent_cells.shape[1])
 
-    def state(self, numbers: Array) -> Arrays:
-        """State arrays of the starts with these numbers [M]: name -> [M, ...]."""
-        return {name: getattr(self, name)[numbers] for name in self._arrays()}
-
     def __getitem__(self, number: int) -> tuple[Room, Start]:
         """Start `number` and its room."""
         start = Start(self.agent_cells[number], self.agent_headings[number], self.tv[number], self.stand[number])

@@ -87,9 +87,8 @@ def enlarged(cells: NDArray[np.generic]) -> NDArray[np.generic]:
 
 def eroded(solid: Mask) -> Mask:
     """Fine cells that are solid with all eight neighbours: [H, W] bool -> [2 H, 2 W] bool; outside is solid."""
-    padded = np.pad(solid.repeat(FINE, axis=0).repeat(FINE, axis=1), 1, constant_values=True)
-    height, width = solid.shape[0] * FINE, solid.shape[1] * FINE
-    kept = np.ones((height, width), np.bool_)
+    kept = enlarged(solid).astype(np.bool_)
+    padded, (height, width) = np.pad(kept, 1, constant_values=True), kept.shape
     for row in range(3):
         for column in range(3):
             kept &= padded[row : row + height, column : column + width]

@@ -54,9 +54,11 @@ def save_room(room: Room, path: str | os.PathLike[str], note: str = "") -> None:
     if note:
         document["note"] = note
     if not np.array_equal(room.tv_cells, tv_cells_by_rule(room.drawing)):
-        document["television"] = [_mask_drawing(mask) for mask in room.tv_cells]
+        cells = np.where(room.tv_cells, ALLOWED, FORBIDDEN).tolist()
+        document["television"] = [ringed(["".join(row) for row in drawing]) for drawing in cells]
     if room.furniture:
-        document["furniture"] = [_piece_document(piece) for piece in room.furniture]
+        pieces = ((p.kind, p.row + 1, p.column + 1, p.rows, p.columns, p.height) for p in room.furniture)
+        document["furniture"] = [dict(zip(_PIECE, piece, strict=True)) for piece in pieces]
     try:
         write_object(path, document, indent=2)
     except JsonFileError as error:
@@ -108,11 +110,6 @@ def _piece(value: object, where: str) -> Furniture:
     return Furniture(value["kind"], row - 1, column - 1, rows, columns, float(value["height"]))
 
 
-def _piece_document(piece: Furniture) -> dict[str, Any]:
-    places = zip(_PIECE[1:5], (piece.row + 1, piece.column + 1, piece.rows, piece.columns), strict=True)
-    return {"kind": piece.kind, **dict(places), "height": piece.height}
-
-
 def _rows(value: object, what: str) -> list[str]:
     if not isinstance(value, list) or not value or not all(isinstance(row, str) for row in value):
         raise RoomError(f"{what} must be a list of rows: write each row of the drawing as one string in quotes")
@@ -141,7 +138,3 @@ def _television(value: object, floor: Sequence[str]) -> Mask:
             )
         masks.append(cells[1:-1, 1:-1] == ALLOWED)
     return np.stack(masks)
-
-
-def _mask_drawing(mask: Mask) -> list[str]:
-    return ringed(["".join(ALLOWED if allowed else FORBIDDEN for allowed in row) for row in mask.tolist()])

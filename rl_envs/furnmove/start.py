@@ -101,17 +101,13 @@ def draw_until_legal(
     return index, None
 
 
-def _pick(count: int, uniform: float) -> int:
-    return int(uniform * count)
-
-
 def _pick_rotation(bits: int, uniform: float) -> int:
     allowed = [rotation for rotation in range(4) if bits >> rotation & 1]
-    return allowed[_pick(len(allowed), uniform)]
+    return allowed[int(uniform * len(allowed))]
 
 
 def _pick_place(places: Array, cell_uniform: float, rotation_uniform: float) -> Array:
-    row, column, bits = places[_pick(len(places), cell_uniform)]
+    row, column, bits = places[int(cell_uniform * len(places))]
     return np.array([row, column, _pick_rotation(bits, rotation_uniform)])
 
 
@@ -124,14 +120,14 @@ def _pick_agents(room: CompiledRoom, padded_width: int, tv: Array, spacing: int,
     for uniform in picks:
         if not len(candidates):
             return None
-        chosen.append(candidates[_pick(len(candidates), uniform)])
+        chosen.append(candidates[int(uniform * len(candidates))])
         candidates = candidates[abs(candidates - chosen[-1]).max(1) >= spacing]
     return np.array(chosen)
 
 
 def _pick_stand(places: Array, agents: Array, cell_uniform: float, rotation_uniform: float) -> Array | None:
     """[3] int, a uniform cell, then a uniform rotation among those without an agent in its cells."""
-    row, column, bits = places[_pick(len(places), cell_uniform)]
+    row, column, bits = places[int(cell_uniform * len(places))]
     away = agents - (row, column)
     for rotation in range(4):
         half = STAND[rotation].max(0)

@@ -46,7 +46,10 @@ def parsed(document: dict[str, Any], rooms: Sequence[Room], min_agent_distance_c
         room, origin = _room(scene, where, rooms, header.get("room_size", "full")), _origin(header, scene)
         for index in sorted(_entries(indices, where), key=lambda index: _number(index, where)):
             start = _start(indices[index], f"{where}/{index}", origin, num_agents)
-            _check(room, start, f"{where}/{index}", min_agent_distance_cells)
+            try:
+                check_start(room, start, min_agent_distance_cells)
+            except StartError as error:
+                raise StartError(f"{where}/{index}/{error}") from None
             num_agents = len(start.agent_cells)
             found.append((len(used), start))
         used.append(room)
@@ -157,13 +160,6 @@ def _metres(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MAX_STARTS:
         raise StartError(f"{where} is {shown(value)}: write a finite number")
     return float(value)
-
-
-def _check(room: Room, start: Start, where: str, min_agent_distance_cells: int) -> None:
-    try:
-        check_start(room, start, min_agent_distance_cells)
-    except StartError as error:
-        raise StartError(f"{where}/{error}") from None
 
 
 def _number(index: str, where: str) -> int:

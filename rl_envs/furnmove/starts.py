@@ -51,7 +51,9 @@ def make_starts(
 
 def _starts_in(room: Room, num_agents: int, count: int, seed: int, spacing: int) -> list[Start]:
     compiled = compile_room(room, room.height, room.width)
-    chance, draws = Chance(_room_seed(room, seed), 0, count), draws_needed(num_agents)
+    # The seed is this room's alone, so that the number and the order of other rooms do not matter.
+    own_seed = hashlib.sha256(f"{seed} {room.name}".encode()).digest()[:8]
+    chance, draws = Chance(int.from_bytes(own_seed, "little"), 0, count), draws_needed(num_agents)
     found: dict[tuple[int, ...], Start] = {}
     tries = _TRIES if len(compiled.tv_starts) and len(compiled.stand_places) else 0
     for number in range(count):
@@ -67,11 +69,6 @@ def _starts_in(room: Room, num_agents: int, count: int, seed: int, spacing: int)
                 "for fewer, or give a room with more free floor"
             )
     return list(found.values())
-
-
-def _room_seed(room: Room, seed: int) -> int:
-    """A seed of this room alone, so that the number and the order of other rooms do not matter."""
-    return int.from_bytes(hashlib.sha256(f"{seed} {room.name}".encode()).digest()[:8], "little")
 
 
 def _key(start: Start) -> tuple[int, ...]:

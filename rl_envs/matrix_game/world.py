@@ -100,7 +100,8 @@ class MatrixGame(World):
         coordinated = self._good[joint]
         outcome = coordinated.astype(np.float64)
         if self.game == "rock_paper_scissors":
-            reply = recorded["adversary"] if "adversary" in recorded else self._draw_reply()
+            below = self.state["adversary"].cumsum(1)[:, :2]
+            reply = recorded.get("adversary", (self.chance.uniforms(1) >= below).sum(1))
             outcome = self._payoff[(*joint, reply)]
         self.state["coordinated"][...] = coordinated
         reward = np.repeat(outcome[:, None], self.num_agents, axis=1)
@@ -138,10 +139,6 @@ class MatrixGame(World):
 
     def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
         return {"adversary": ((self.num_worlds,), 0, 2)}
-
-    def _draw_reply(self) -> Array:
-        below = self.state["adversary"].cumsum(1)[:, :2]
-        return (self.chance.uniforms(1) >= below).sum(1)
 
 
 def _diagonal(num_agents: int | None, num_actions: int | None) -> Array:

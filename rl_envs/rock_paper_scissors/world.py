@@ -40,6 +40,7 @@ from rl_envs.rtfm.settings import RoomSettings, StepRules
 
 UNARMED = "unarmed"
 GOAL = "dragon ."
+DRAGONS, HELD_ITEMS = ([f"{letter} {rest}" for letter in LETTERS] for rest in ("dragon", f"; {UNARMED}"))
 _SENTENCES, _WORDS = 3, 4
 """Sentences of a document, and words of a sentence, whose first word is the letter that beats the other one."""
 _NEXT = np.array([1, 2, 0])
@@ -85,10 +86,10 @@ class RockPaperScissors(Arena):
         self._letters, beat, stop = (lexicon().encode(text) for text in (" ".join(LETTERS), "beats", "."))
         self._sentence = np.array([0, *beat, 0, *stop], np.int16)
         self._goal = np.array([lexicon().encode(GOAL)])
-        self._dragon_names = lexicon().name_ids([_dragon(letter) for letter in LETTERS])
+        self._dragon_names = lexicon().name_ids(DRAGONS)
         self._item_names = lexicon().name_ids(list(LETTERS))
         self._carried_names = np.arange(len(lexicon().names), dtype=np.uint8)
-        self._carried_names[self._item_names] = lexicon().name_ids([_name_of_item(letter) for letter in LETTERS])
+        self._carried_names[self._item_names] = lexicon().name_ids(HELD_ITEMS)
 
     def _begin(self, rows: Array) -> None:
         uniforms = self.chance.uniforms(2 + len(self._grid.inside), rows)
@@ -138,14 +139,4 @@ class RockPaperScissors(Arena):
 @cache
 def lexicon() -> Lexicon:
     """The words and names of this task, made once per process."""
-    dragons = [_dragon(letter) for letter in LETTERS]
-    worn = [_name_of_item(letter) for letter in LETTERS]
-    return Lexicon(dragons, [*LETTERS, *worn], ("beats .", GOAL), UNARMED)
-
-
-def _dragon(letter: str) -> str:
-    return f"{letter} dragon"
-
-
-def _name_of_item(letter: str) -> str:
-    return f"{letter} ; {UNARMED}"
+    return Lexicon(DRAGONS, [*LETTERS, *HELD_ITEMS], ("beats .", GOAL), UNARMED)

@@ -80,7 +80,8 @@ class UnityRenderer:
         self.simulator.open(scene_name(room))
         places = self.simulator.reachable()
         self._floor_metres = float(places[0, 1]) if len(places) else 0.0
-        self._lattice = _first_of_ithor(room) or make_lattice(places)
+        is_ithor = room.name.startswith(ITHOR_PREFIX)
+        self._lattice = Lattice(*first_cell(room.name)) if is_ithor else make_lattice(places)
         self._television = self._object("Television")
         self._put(self._object(*GOALS), goal, 0.0)
 
@@ -133,8 +134,3 @@ def scene_name(room: Room) -> str:
         f"room {room.name!r} is not a scene of AI2-THOR: use ithor_train, ithor_valid, ithor_test, or rooms that were "
         "exported with `python -m rl_envs.thor.exporter`"
     )
-
-
-def _first_of_ithor(room: Room) -> Lattice | None:
-    """Lattice of a room of `ithor_...`; None for an exported room."""
-    return Lattice(*first_cell(room.name)) if room.name.startswith(ITHOR_PREFIX) else None
