@@ -15,14 +15,9 @@ from rl_envs.furnmove.room import (
     holdable_poses,
     largest_part,
     room_from_drawing,
-    stand_cells,
 )
 from rl_envs.furnmove.room_checks import validate_room
 from rl_envs.furnmove.splits import NAMED_ROOMS, SIZES, RoomStream, bounds, resolve_rooms, room_by_name, split_rooms
-
-
-def cells(offsets):
-    return {tuple(offset) for offset in offsets.tolist()}
 
 
 @pytest.mark.long
@@ -33,7 +28,6 @@ def test_every_generated_room_is_playable_and_valid(size):
         assert is_playable(room)
         assert room.height <= MAX_CELLS[size][0] and room.width <= MAX_CELLS[size][1]
         assert largest_part(room.agent_cells).sum() == room.agent_cells.sum()
-        assert (stand_cells(room).any(0)).sum() >= 20 and carry_poses(room).sum() >= 30
 
 
 def test_named_rooms_are_20_5_and_5_and_floorplan229_is_the_sixth_full_test_room():

@@ -189,6 +189,7 @@ WRONG = {
     "index written twice": (document(starts={"open": {"00": start()}}), "starts/open/00"),
     "agents that are no list": (with_value({}, AGENT[0]), WHERE + "agent_locations"),
     "too few agents": (with_value([place(14, 9)], AGENT[0]), WHERE + "agent_locations .*2 agents"),
+    "other agents without a header": ({"open": {"0": start(), "1": start([(14, 9)])}}, "open/1/agent_locations"),
     "place that is no object": (with_value([3], *TV), WHERE + "lifted_object_location"),
     "place without x": (with_value(None, *AGENT, "x"), WHERE + 'agent_locations/1 .*"x"'),
     "number that is a truth value": (with_value(True, *STAND, "z"), WHERE + "to_object_location/z"),
@@ -228,12 +229,6 @@ def test_wrong_files_are_refused_with_one_sentence_that_names_the_key(case, writ
     message = str(refusal.value)
     assert message.startswith(f"start file {path}: ") and "\n" not in message and len(message) < 500
     assert refusal.value.__suppress_context__
-
-
-def test_starts_of_a_file_without_header_have_the_same_number_of_agents(write):
-    scenes = {"open": {"0": start(), "1": start(agents=[(14, 9)])}}
-    with pytest.raises(StartError, match="open/1/agent_locations"):
-        load_starts(write(scenes), [OPEN_ROOM])
 
 
 def test_a_room_that_stands_twice_in_a_file_is_refused(write):

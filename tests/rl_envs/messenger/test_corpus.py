@@ -58,12 +58,6 @@ def test_every_sentence_of_a_cell_is_picked_equally_often(documents):
     assert ids.dtype == corpus.id_dtype == np.uint16
 
 
-def test_a_missing_sentence_is_told_by_its_key_path(documents):
-    dog, message = np.array([ENTITIES.index("dog")]), np.array([1])
-    with pytest.raises(CorpusError, match="train > dog > message > chaser"):
-        Corpus(documents).pick("train", dog, message, np.array([0]), np.array([0.5]))
-
-
 def test_large_corpora_have_larger_ids(documents):
     documents["train"]["dog"]["enemy"]["chaser"] = [f"sentence number {number}" for number in range(2**16)]
     corpus = Corpus(documents)

@@ -104,24 +104,10 @@ def test_in_stage_3_decoys_are_told_as_enemies_and_the_enemy_as_something_that_i
     assert len(false_roles) == len(enemies) * (1 if split == "train" else 2)
 
 
-def test_sentences_come_in_any_order_and_every_one_can_come(manuals):
+def test_sentences_come_in_any_order(manuals):
     sentences, _ = manuals(stage=2)
     orders, counts = np.unique(sentences[..., 2], axis=0, return_counts=True)
     assert len(orders) == 6 and counts.min() > COUNT / 6 * 0.7
-    world = Messenger(60_000, split="train_sc", max_sentences_per_cell=2)
-    world.reset(1)
-    used, counts = np.unique(world.state["manual"], return_counts=True)
-    assert len(used) == 12 * 4 and counts.min() > 0.8 * counts.max()
-
-
-def test_a_manual_stays_the_same_through_an_episode():
-    world = Messenger(100, stage=2)
-    before = world.reset(0)["manual"]
-    world.auto_resets = False
-    for _ in range(5):
-        after = world.step(np.full((100, 1), 4))[0]["manual"]
-    np.testing.assert_array_equal(before, after)
-    assert before.dtype == np.uint16
 
 
 def test_both_agents_read_the_same_manual():

@@ -67,19 +67,6 @@ def test_in_one_of_five_episodes_of_the_first_stages_avatars_begin_with_the_mess
     assert abs(share - 0.2) < 0.02 if stage == 1 or (agents, stage) == (2, 2) else share == 0
 
 
-def test_a_new_episode_begins_afresh():
-    world = Messenger(200, stage=3, num_agents=2)
-    world.reset(0)
-    random = np.random.default_rng(0)
-    for _ in range(70):
-        world.step(random.integers(5, size=(200, 2)))
-    begun = world.state["episode_length"] == 0
-    assert begun.any() and not begun.all()
-    for name in ("has_message", "reached", "won"):
-        assert not world.state[name][begun].any()
-    assert world.state["entity_here"].all() and world.state["avatar_alive"].all()
-
-
 def test_a_start_is_enough_to_restore():
     world, other = Messenger(40, stage=3), Messenger(40, stage=3)
     world.reset(5)

@@ -48,13 +48,6 @@ def test_targets_belong_to_the_goals_team_and_each_item_beats_its_monsters_eleme
         assert set(texts.nouns) <= set(NAME_SETS[arguments["names"]].nouns)
 
 
-def test_without_groups_only_the_first_names_occur():
-    world = Rtfm(2000)
-    world.reset(0)
-    used = {name for row in range(2000) for name in Texts(world, row, False, "paper").monsters}
-    assert used == {"wolf", "jaguar", "panther"}
-
-
 @pytest.mark.parametrize("group", [False, True])
 def test_everything_is_drawn_uniformly(group):
     world = Rtfm(3000, group=group)
@@ -75,17 +68,6 @@ def test_everything_is_drawn_uniformly(group):
     for column in cells.T:
         places, counts = np.unique(column, return_counts=True)
         assert len(places) == 16 and chisquare(counts).pvalue > 1e-4
-
-
-def test_agents_start_alive_with_empty_hands():
-    world = Rtfm(50, dyna=True, max_episode_steps=7)
-    world.reset(0)
-    for _ in range(30):
-        world.step(np.random.default_rng(1).integers(5, size=(50, 1)))
-    fresh = world.state["episode_length"] == 0
-    assert fresh.any() and not fresh.all()
-    assert world.state["agent_alive"][fresh].all() and world.state["monster_alive"][fresh].all()
-    assert not world.state["held"][fresh].any() and (world.state["step_limit"] == 7).all()
 
 
 def test_each_stage_of_endi_adds_one_difficulty_and_the_evaluations_change_only_what_they_name():
