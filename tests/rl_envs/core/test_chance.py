@@ -7,13 +7,6 @@ from rl_envs.core.array_library import get_array_library
 from rl_envs.core.chance import POLICY_DRAWS, Chance, mix, world_keys
 
 
-def test_worlds_do_not_depend_on_their_neighbours():
-    together = Chance(11, 0, 8).uniforms(5)
-    for world in range(8):
-        np.testing.assert_array_equal(Chance(11, world, 1).uniforms(5)[0], together[world])
-    np.testing.assert_array_equal(Chance(11, 4, 4).uniforms(5), together[4:])
-
-
 def test_a_draw_does_not_depend_on_how_many_are_asked_for_or_when():
     chance = Chance(2, 0, 6)
     chance.step[:] = 3

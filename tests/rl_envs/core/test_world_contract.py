@@ -29,28 +29,6 @@ def test_a_world_without_a_game_refuses_to_go_on():
             act()
 
 
-def test_without_auto_reset_the_final_state_stays_and_the_next_episode_is_the_same():
-    automatic, manual = (Errands(2, max_episode_steps=3, gusts=0.0) for _ in range(2))
-    manual.auto_resets = False
-    automatic.reset(4)
-    manual.reset(4)
-    for _ in range(3):
-        new, _, _, _, info = automatic.step(acts(automatic, REST))
-        last = manual.step(acts(manual, REST))[0]
-    np.testing.assert_array_equal(last["cell"], info["final_obs"]["cell"])
-    np.testing.assert_array_equal(manual.state["cell"], last["cell"])
-    np.testing.assert_equal(manual.next_episode(), new)
-
-
-def test_next_episode_ends_the_given_worlds_only():
-    world = Errands(4)
-    world.reset(0)
-    world.step(acts(world, WALK))
-    world.next_episode(np.array([1, 3]))
-    assert world.chance.episode.tolist() == [0, 1, 0, 1]
-    assert world.state["episode_length"].tolist() == [1, 0, 1, 0]
-
-
 def test_entries_of_agents_that_do_not_choose_may_be_any_number_and_those_of_others_may_not():
     """One runs and carries on, one was blown away, one chooses."""
     world, other = (calm(num_agents=3, max_episode_steps=50) for _ in range(2))
