@@ -1,6 +1,5 @@
 """What agents see and remember, and the vector that tells it."""
 
-from rl_envs.salad.observation import SCALE
 from rl_envs.salad.symbols import RECIPES
 from rl_envs.salad.world import Salad
 from tests.rl_envs.salad.scenes import AWAY, LEFT, PLATE, STAY, TOMATO, UP, act, legal, situation, step
@@ -47,13 +46,6 @@ def test_an_order_known_by_one_agent_is_hidden_from_the_other():
     first, second = (named(row) for row in world.reset(0)["vector"][0])
     assert sum(first["order"]) == 1
     assert sum(second["order"]) == 0
-
-
-def test_scale_brings_vectors_into_the_unit_interval():
-    world = Salad(8, kitchen="full", recipes=list(RECIPES))
-    vectors = world.reset(0)["vector"]
-    assert SCALE.shape == vectors.shape[-1:] == (30,)
-    assert (vectors / world.tables["vector_scale"] <= 1).all()
 
 
 def test_things_are_remembered_where_they_were_last_seen():
