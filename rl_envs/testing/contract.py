@@ -105,12 +105,7 @@ def check_observations(world: World, observations: Arrays, num_rows: int, where:
     lead = (num_rows, world.num_agents)
     for key, spec in world.observation_spec.items():
         array = observations[key]
-        require(isinstance(array, np.ndarray), f"{where}: {key!r} must be an array, got {type(array).__name__}")
-        require(array.dtype == np.dtype(spec.dtype), f"{where}: {key!r} is {array.dtype}, declared is {spec.dtype}")
-        require(
-            array.shape == (*lead, *spec.shape),
-            f"{where}: {key!r} has shape {array.shape}, declared is {(*lead, *spec.shape)}",
-        )
+        _require_form(f"{where}: {key!r}", array, spec.dtype, (*lead, *spec.shape))
         require(
             spec.contains(array), f"{where}: {key!r} leaves its bounds {spec.low:g} .. {spec.high:g}: {_extent(array)}"
         )
@@ -121,10 +116,7 @@ def check_observations(world: World, observations: Arrays, num_rows: int, where:
 
 def _check_texts(world: World, key: str, rows: Array, lead: tuple[int, int], where: str) -> None:
     spec, table = world.text_spec[key], world.texts[key].table
-    require(
-        rows.dtype == np.int32 and rows.shape == (*lead, *spec.rows),
-        f"{where}: text rows {key!r} are {rows.dtype} {rows.shape}, must be int32 {(*lead, *spec.rows)}",
-    )
+    _require_form(f"{where}: text rows {key!r}", rows, "int32", (*lead, *spec.rows))
     require(
         rows.size == 0 or (rows.min() >= 0 and rows.max() < len(table)),
         f"{where}: {key!r} points outside its table of {len(table)} texts: {_extent(rows)}",
@@ -191,10 +183,7 @@ class EpisodeCheck:
         self._has_decided |= decided
         self._since = np.where(decided, 1, self._since + 1)
         counts = self._has_decided & self._before.get("alive", np.ones_like(decided))
-        require(
-            duration.dtype == np.int32 and duration.shape == decided.shape,
-            f"info duration is {duration.dtype} {duration.shape}, must be int32 {decided.shape}",
-        )
+        _require_form("info duration", duration, "int32", decided.shape)
         require(
             (duration == self._since)[counts].all(),
             "info duration does not count the env steps since each agent's last decision",
@@ -222,10 +211,7 @@ class EpisodeCheck:
         require(set(episode) == wanted, f'info["episode"] has keys {sorted(episode)}, expected are {sorted(wanted)}')
         for name, value in episode.items():
             shape = (done.size, world.num_agents) if name == "return" else (done.size,)
-            require(
-                value.dtype == np.float64 and value.shape == shape,
-                f"metric {name!r} is {value.dtype} {value.shape}, must be float64 {shape}",
-            )
+            _require_form(f"metric {name!r}", value, "float64", shape)
             require(
                 np.isfinite(value).all(), f"metric {name!r} must be finite in every episode, and has NaN or infinity"
             )
@@ -247,23 +233,23 @@ class EpisodeCheck:
 
 def _check_results(world: World, reward: Array, terminated: Array, truncated: Array, info: Info) -> None:
     shape = (world.num_worlds, world.num_agents)
-    for name, given in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
-        require(isinstance(given, np.ndarray), f"{name} must be an array, got {type(given).__name__}")
-    require(
-        reward.dtype == np.float64 and reward.shape == shape,
-        f"reward must be float64 {shape}, got {reward.dtype} {reward.shape}",
-    )
+    _require_form("reward", reward, "float64", shape)
     require(np.isfinite(reward).all(), "reward must be finite, and has NaN or infinity")
     for name, flag in (("terminated", terminated), ("truncated", truncated)):
-        require(
-            flag.dtype == np.bool_ and flag.shape == shape[:1],
-            f"{name} must be bool {shape[:1]}, got {flag.dtype} {flag.shape}",
-        )
+        _require_form(name, flag, "bool", shape[:1])
     require(not (terminated & truncated).any(), "a world is both terminated and truncated")
     done = np.flatnonzero(terminated | truncated)
     require(np.array_equal(info["done_worlds"], done), f"done_worlds is {info['done_worlds']}, but worlds {done} ended")
     for key in ("final_obs", "final_state", "episode"):
         require((key in info) == bool(done.size), f"info must hold {key!r} exactly when a world ended")
+
+
+def _require_form(what: str, given: object, kind: str, shape: tuple[int, ...]) -> None:
+    """Require an array of a type and a shape."""
+    if not isinstance(given, np.ndarray):
+        raise AssertionError(f"{what} must be an array, got {type(given).__name__}")
+    wanted, found = f"{np.dtype(kind)} {shape}", f"{given.dtype} {given.shape}"
+    require(wanted == found, f"{what} must be {wanted}, got {found}")
 
 
 def _unique(names: tuple[str, ...]) -> bool:

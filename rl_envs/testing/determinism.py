@@ -16,6 +16,7 @@ from unittest import mock
 
 import numpy as np
 
+from rl_envs.core.random_play import random_legal_actions
 from rl_envs.core.restoring import TEXTS
 from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays, deciding
 from rl_envs.core.world import StepResult, World
@@ -182,23 +183,22 @@ def check_endings(world: World, twin: World, seed: int, env_steps: int) -> None:
 
 def check_chance(world: World, seed: int, env_steps: int) -> None:
     """The same actions lead to other games in other worlds, episodes and seeds, if chance has a part in them at all."""
-    chosen: list[Actions] = []
 
-    def choose(world: World) -> Actions:
-        actions = random_actions(world)
-        alike = {name: np.repeat(value[:1], world.num_worlds, 0) for name, value in _named(actions).items()}
-        chosen.append(alike if isinstance(actions, dict) else alike[""])
-        return chosen[-1]
+    def played(start: Record) -> Record:
+        draws = np.random.default_rng(seed)
 
-    def played_alike(start: Record) -> Record:
-        left = iter(chosen)
-        return start + play(world, env_steps, lambda _: next(left))
+        def choose(world: World) -> Actions:
+            actions = random_legal_actions(world, {}, draws)
+            if isinstance(actions, dict):
+                return {name: _alike(part) for name, part in actions.items()}
+            return _alike(actions)
 
-    first = begin(world, seed) + play(world, env_steps, choose)
-    by_seed = played_alike(begin(world, seed + 1))
+        return start + play(world, env_steps, choose)
+
+    first, by_seed = played(begin(world, seed)), played(begin(world, seed + 1))
     begin(world, seed)
-    by_episode = played_alike([{f"obs/{key}": value for key, value in _observed(world, world.next_episode()).items()}])
-    by_world = [{key: np.repeat(value[:1], len(value), 0) for key, value in row.items()} for row in first]
+    by_episode = played([{f"obs/{key}": value for key, value in _observed(world, world.next_episode()).items()}])
+    by_world = [{key: _alike(value) for key, value in row.items()} for row in first]
     others = by_world, by_episode, by_seed
     differ_by_world, differ_by_episode, differ_by_seed = (difference(first, other) is not None for other in others)
     rule = "draw all chance from `chance`"
@@ -221,8 +221,9 @@ def check_no_global_chance(world: World, seed: int, env_steps: int) -> None:
         play(world, env_steps)
 
 
-def _named(actions: Actions) -> Arrays:
-    return actions if isinstance(actions, dict) else {"": actions}
+def _alike(values: Array) -> Array:
+    """The values of the first world in all of them, [B, ...]."""
+    return np.repeat(values[:1], len(values), 0)
 
 
 def _with_other_actions(decides: Array | None, actions: Array) -> Array:

@@ -120,12 +120,12 @@ def token_outside_vocabulary(world, observations, rows):
 
 OBSERVATIONS = {
     "after reset: .*weather": lambda world, seen, rows: seen.update(weather=seen["cell"]),
-    "'cell' is int64": lambda world, seen, rows: change(seen, "cell", lambda cell: cell.astype(np.int64)),
-    "'cell' has shape": lambda world, seen, rows: change(seen, "cell", lambda cell: cell[..., None]),
+    "'cell' must .*int64": lambda world, seen, rows: change(seen, "cell", lambda cell: cell.astype(np.int64)),
+    r"'cell' must .*, 2, 1\)": lambda world, seen, rows: change(seen, "cell", lambda cell: cell[..., None]),
     "final observations: 'cell' .* bounds .* 5": out_of_bounds_at_last,
     "after reset: 'cell' must be an array, got list": lambda world, seen, rows: change(seen, "cell", np.ndarray.tolist),
     "'sentences' points outside": lambda world, seen, rows: change(seen, "sentences", lambda rows: rows + 1000),
-    "'sentences' are int64": lambda world, seen, rows: change(seen, "sentences", lambda rows: rows.astype(np.int64)),
+    "'sentences' must .*int64": lambda world, seen, rows: change(seen, "sentences", lambda rows: rows.astype(np.int64)),
     "'sentences' leaves its vocabulary": token_outside_vocabulary,
     "decides = True": lambda world, seen, rows: seen.update(decides=world.state["steps_left"][rows] == 0),
     "left the game has decides": born_dead_but_at_first,
@@ -159,11 +159,11 @@ RESULTS = {
     "final_obs or final_state": informed("final_state", lambda state: state | {"cell": 0 * state["cell"]}),
     "has keys .*success": lambda world, result: result[4].get("episode", {}).pop("success", None),
     "metric 'success' must be finite": of_episode("success", lambda success: success * np.nan),
-    "metric 'success'": of_episode("success", lambda success: np.stack([success, success], 1)),
+    "metric 'success' must be float64": of_episode("success", lambda success: np.stack([success, success], 1)),
     "return is not the sum": of_episode("return", lambda returns: returns + 1),
     "length is not the number": of_episode("length", lambda length: length - 1),
     "duration does not count": informed("duration", np.ones_like),
-    "info duration is int64": informed("duration", lambda duration: duration.astype(np.int64)),
+    "info duration must .*int64": informed("duration", lambda duration: duration.astype(np.int64)),
 }
 for sentence, wrong in RESULTS.items():
     stepping(wrong, sentence)
