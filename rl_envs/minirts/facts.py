@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.minirts.factored import C_ATTACK, C_BUILDING, C_GATHER, C_IDLE, C_MOVE, C_UNIT, MAX_LISTED
+from rl_envs.minirts.factored import C_ATTACK, C_BUILDING, C_GATHER, C_MOVE, C_UNIT, COMMANDS, MAX_LISTED
 from rl_envs.minirts.observation import LIST_NAMES
 from rl_envs.minirts.phrases import PHRASES
 from rl_envs.minirts.symbols import NUM_TYPES, UNITS
@@ -23,6 +23,10 @@ SIGHT_WORDS = ("hidden", "visible")
 """Words for objects out of sight, which are remembered (or shown by `oracle`), and in sight."""
 _PLAIN = ("idle", "gathers", "moves")
 _ACTIVITIES = (*_PLAIN, *(f"attacks {name}" for name in UNITS), *(f"builds {name}" for name in UNITS))
+_FIRST_ACTIVITY = np.zeros(len(COMMANDS), np.int64)
+_FIRST_ACTIVITY[[C_GATHER, C_MOVE, C_ATTACK]] = 1, 2, 3
+_FIRST_ACTIVITY[[C_BUILDING, C_UNIT]] = len(_PLAIN) + NUM_TYPES
+"""[7] number of each command's first activity."""
 FACT_LENGTH, PHRASE_LENGTH = 7, 5
 """L of `tables["facts"]` and of `tables["phrases"]`, in words."""
 
@@ -62,12 +66,8 @@ def encode_text(text: str, length: int) -> Array:
 @cache
 def text_tables() -> Arrays:
     """`facts` [D, L] and `phrases` [18, L] int16 tokens; phrase 0 is the empty one, phrase k + 1 is PHRASES[k]."""
-    numbers = {word: number for number, word in enumerate(VOCABULARY)}
-    tables = {}
-    for name, texts, length in (("facts", FACTS, FACT_LENGTH), ("phrases", ("", *PHRASES), PHRASE_LENGTH)):
-        rows = [[numbers[word] for word in text.split()] for text in texts]
-        tables[name] = np.array([row + [0] * (length - len(row)) for row in rows], np.int16)
-    return tables
+    kinds = (("facts", FACTS, FACT_LENGTH), ("phrases", ("", *PHRASES), PHRASE_LENGTH))
+    return {name: np.stack([encode_text(text, length) for text in texts]) for name, texts, length in kinds}
 
 
 def make_facts(seen: Mapping[str, Array]) -> Arrays:
@@ -94,14 +94,4 @@ def _health(share: Array) -> Array:
 def _activity(seen: Mapping[str, Array]) -> Array:
     """Numbers of _ACTIVITIES by present command."""
     order, kind = seen["command_type"].astype(np.int64), seen["command_unit_type"].astype(np.int64)
-    attacks, builds = len(_PLAIN) + kind, len(_PLAIN) + NUM_TYPES + kind
-    return np.select(
-        [
-            order == C_IDLE,
-            order == C_GATHER,
-            order == C_MOVE,
-            order == C_ATTACK,
-            (order == C_BUILDING) | (order == C_UNIT),
-        ],
-        [np.zeros_like(order), np.ones_like(order), np.full_like(order, 2), attacks, builds],
-    )
+    return _FIRST_ACTIVITY[order] + kind * np.isin(order, (C_ATTACK, C_BUILDING, C_UNIT))
