@@ -32,14 +32,14 @@ class TextStore:
     def add(self, texts: Array) -> Array:
         """Row numbers [K] int32 of texts [K, L]; a text already in the store keeps its row.
 
-        Raises ValueError where a text has the wrong length or a token outside the vocabulary.
+        Raises ValueError where a text has the wrong length, or a token that is no integer or outside the vocabulary.
         """
-        texts = np.asarray(texts, np.int32)
-        if texts.ndim != 2 or texts.shape[1] != self.spec.length:
-            raise ValueError(f"a text has {self.spec.length} tokens here; got an array of shape {texts.shape}")
+        texts = np.asarray(texts)
+        if texts.ndim != 2 or texts.shape[1] != self.spec.length or texts.dtype.kind not in "iu":
+            raise ValueError(f"a text has {self.spec.length} tokens here; got {texts.dtype} of shape {texts.shape}")
         if texts.size and not (texts.min() >= 0 and texts.max() < self.spec.vocabulary):
             raise ValueError(f"token ids must lie in 0 .. {self.spec.vocabulary - 1}; got {texts.min()}..{texts.max()}")
-        return np.array([self._add_text(text) for text in texts], np.int32)
+        return np.array([self._add_text(text) for text in texts.astype(np.int32)], np.int32)
 
     def look_up(self, rows: Array) -> Array:
         """The texts with these row numbers [...] int, [*rows.shape, L] int32, without building the whole table."""

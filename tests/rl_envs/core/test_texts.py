@@ -22,12 +22,6 @@ def test_a_text_is_kept_once(store):
     assert store.table.tolist() == [[1, 2, 3], [4, 5, 6]]
 
 
-def test_rows_stay_good_while_the_store_grows(store):
-    first = store.add(np.array([[7, 7, 7]]))
-    store.add(np.array([[i, j, 0] for i in range(10) for j in range(10)]))
-    assert store.table[first].tolist() == [[7, 7, 7]]
-
-
 def test_the_store_does_not_share_memory_with_its_callers(store):
     texts = np.array([[1, 2, 3]], np.int32)
     store.add(texts)
@@ -50,13 +44,13 @@ def test_compact_keeps_what_is_used_and_renumbers_it(store):
     assert store.add(np.array([[6, 7, 8]])).tolist() == [int(renumbered[0, 0])], "a kept text keeps its row"
 
 
-@pytest.mark.parametrize("texts", [[[1, 2]], [[1, 2, 3, 4]], [1, 2, 3]])
-def test_texts_of_another_length_are_refused(store, texts):
+@pytest.mark.parametrize("texts", [[[1, 2]], [[1, 2, 3, 4]], [1, 2, 3], [[1, 2, 3.5]]])
+def test_texts_of_another_length_or_type_are_refused(store, texts):
     with pytest.raises(ValueError, match="3 tokens"):
         store.add(np.array(texts))
 
 
-@pytest.mark.parametrize("token", [-1, 10])
+@pytest.mark.parametrize("token", [-1, 10, 2**32])
 def test_tokens_outside_the_vocabulary_are_refused(store, token):
     with pytest.raises(ValueError, match=r"0 \.\. 9"):
         store.add(np.array([[0, token, 0]]))
