@@ -35,6 +35,13 @@ def steps(max_episode_steps: Any) -> int:
     return whole("max_episode_steps", max_episode_steps, 1, MOST_STEPS)
 
 
+def one_of(known: Iterable[str], **given: Any) -> None:
+    """Require known names, by argument; raises ValueError."""
+    for name, value in given.items():
+        if value not in (names := tuple(known)):
+            raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}")
+
+
 def finite(**given: Any) -> None:
     """Require finite numbers of Python or NumPy, by name; raises ValueError."""
     for name, value in given.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rl_envs.core.arguments import one_of
 from rl_envs.core.chance import Chance
 from rl_envs.core.spec import Array
 
@@ -38,8 +39,7 @@ class Lake:
 
 def get_lake(name: str, map_seed: int = 0) -> Lake:
     """The lake with a name of `MAPS`; `map_seed` fixes the holes and targets of a random one."""
-    if name not in MAPS:
-        raise ValueError(f"map must be one of {', '.join(MAPS)}, not {name!r}")
+    one_of(MAPS, map=name)
     side = int(name[-1])
     starts, following = _cells(_STARTS[side], side), following_cells(side)
     if name.startswith("random"):

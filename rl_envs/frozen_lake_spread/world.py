@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from rl_envs.core.arguments import flags, steps, whole
+from rl_envs.core.arguments import flags, one_of, steps, whole
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
@@ -67,7 +67,9 @@ class FrozenLakeSpread(World):
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
         self.lake = get_lake(map, whole("map_seed", map_seed))
-        _check(hole, observations)
+        one_of(("end", "out"), hole=hole)
+        if isinstance(observations, str) or not observations or set(observations) - set(OBSERVATIONS):
+            raise ValueError(f"observations must be one or more of {', '.join(OBSERVATIONS)}, not {observations!r}")
         flags(slippery=slippery, blocks=blocks, own_rewards=own_rewards)
         side = self.lake.side
         self.max_episode_steps = _STEP_LIMITS[side] if max_episode_steps is None else steps(max_episode_steps)
@@ -177,11 +179,3 @@ class FrozenLakeSpread(World):
         arrivals = (self.state["target"][rows] > 0).sum(1)
         found = {"success": arrivals == NUM_AGENTS, "arrivals": arrivals, "fell": self.state["out"][rows].any(1)}
         return {name: value.astype(float) for name, value in found.items()}
-
-
-def _check(hole: str, observations: Sequence[str]) -> None:
-    """Refuse arguments out of range."""
-    if hole not in ("end", "out"):
-        raise ValueError(f"hole must be end or out, not {hole!r}")
-    if isinstance(observations, str) or not observations or set(observations) - set(OBSERVATIONS):
-        raise ValueError(f"observations must be one or more of {', '.join(OBSERVATIONS)}, not {observations!r}")

@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from rl_envs.core.arguments import finite, flags, whole
+from rl_envs.core.arguments import finite, flags, one_of, whole
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
 from rl_envs.minirts import kernels
@@ -307,8 +307,7 @@ def _check(
     whole("agents_per_side", agents, 1, MAX_AGENTS)
     whole("extra_units", extras, 0, 20)
     finite(income_scale=income)
-    if actions not in FORMS:
-        raise ValueError(f"actions must be one of {', '.join(FORMS)}, got {actions!r}")
+    one_of(FORMS, actions=actions)
     if not 0 < income <= 10:
         raise ValueError(f"income_scale must be above 0 and at most 10, got {income}")
     unknown = sorted(set(quirks or ()) - set(QUIRKS))

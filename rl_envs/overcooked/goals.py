@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from rl_envs.core.arguments import one_of, whole
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import FULL, NOTHING, ONION, POT, POT_ONIONS, READY, STAY, THINGS
@@ -37,11 +38,9 @@ class Goal:
 
     def __post_init__(self) -> None:
         """Refuse unknown words."""
-        for what, word, known in (("deed", self.deed, get_args(Deed)), ("thing", self.thing, THINGS)):
-            if word not in known:
-                raise ValueError(f"a goal's {what} must be one of {', '.join(known)}, not {word!r}")
-        if self.count < 1:
-            raise ValueError(f"a goal's count must be at least 1, not {self.count}")
+        one_of(get_args(Deed), deed=self.deed)
+        one_of(THINGS, thing=self.thing)
+        whole("count", self.count, 1)
 
 
 def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> Array:

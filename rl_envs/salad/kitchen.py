@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 
+from rl_envs.core.arguments import one_of
 from rl_envs.core.spec import Array
 from rl_envs.salad.symbols import (
     BOARD,
@@ -78,9 +79,8 @@ class Kitchen:
 
 def get_drawing(layout: str, kitchen: str) -> tuple[str, ...]:
     """Rows of a map with the content of a kitchen."""
-    for argument, given, known in (("layout", layout, LAYOUTS), ("kitchen", kitchen, MISSING)):
-        if given not in known:
-            raise ValueError(f"{argument} must be one of {', '.join(known)}, got {given!r}")
+    one_of(LAYOUTS, layout=layout)
+    one_of(MISSING, kitchen=kitchen)
     letters = list("".join(LAYOUTS[layout]))
     for cell in [_padded("".join(letters), letter, 0)[which] for letter, which in MISSING[kitchen]]:
         letters[cell] = "#"
@@ -97,8 +97,7 @@ def check_recipes(recipes: Sequence[str], kitchen: Kitchen) -> None:
     if not recipes or isinstance(recipes, str):
         raise ValueError(f"recipes must be a list of at least one of {', '.join(RECIPES)}, got {recipes!r}")
     for recipe in recipes:
-        if recipe not in RECIPES:
-            raise ValueError(f"recipes must be some of {', '.join(RECIPES)}, got {recipe!r}")
+        one_of(RECIPES, recipes=recipe)
         lacking = [food for place, food in enumerate(FOODS) if food in recipe.split("-") and not kitchen.has[place]]
         if lacking:
             raise ValueError(f"this kitchen has no {lacking[0]} for the recipe {recipe!r}: take a kitchen that has")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.arguments import one_of
 from rl_envs.core.chance import Chance
 from rl_envs.salad.kitchen import LAYOUTS
 from rl_envs.salad.symbols import FOODS, SIDE
@@ -55,8 +56,7 @@ def procedural_drawing(
 
     Uniform number `door` places a doorway, and `places` [28] everything else at the border.
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    one_of(KINDS, kind=kind)
     rows = [["#" if _is_border(row, column) else "." for column in range(SIDE)] for row in range(SIDE)]
     for row in range(1, SIDE - 1):
         rows[row][_MIDDLE] = "." if kind == "room" else "#"

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rl_envs.core.arguments import finite, flags, steps, whole
+from rl_envs.core.arguments import finite, flags, one_of, steps, whole
 from rl_envs.core.chance import pick
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
@@ -61,7 +61,6 @@ from rl_envs.salad.text import SituationDescriber
 if TYPE_CHECKING:
     from rl_envs.salad.render import Scene
 
-ACTION_LISTS, MASKS = ("short", "full", "primitive"), ("real", "none")
 ALL_AGENTS = "all"
 
 
@@ -98,7 +97,10 @@ class Salad(World):
 
         Raises ValueError for an argument out of range, or a recipe that this kitchen cannot make.
         """
-        _check(actions, mask, order_known_by, restore_rule)
+        one_of(("short", "full", "primitive"), actions=actions)
+        one_of(("real", "none"), mask=mask)
+        one_of((ALL_AGENTS, *AGENT_NAMES), order_known_by=order_known_by)
+        one_of(rules.RESTORES, restore_rule=restore_rule)
         sight, max_episode_steps = whole("sight", sight, 1), steps(max_episode_steps)
         finite(collision_reward=collision_reward)
         flags(text=text, swap=swap, rechop_pays=rechop_pays)
@@ -268,14 +270,3 @@ class Salad(World):
 def _at(lying: Array, cells: Array) -> Array:
     """Things that lie in cells [K, N, M] of K worlds, same shape int64."""
     return lying[np.arange(len(lying))[:, None, None], cells]
-
-
-def _check(actions: str, mask: str, known_by: str, restore_rule: str) -> None:
-    for argument, given, known in (
-        ("actions", actions, ACTION_LISTS),
-        ("mask", mask, MASKS),
-        ("order_known_by", known_by, (ALL_AGENTS, *AGENT_NAMES)),
-        ("restore_rule", restore_rule, rules.RESTORES),
-    ):
-        if given not in known:
-            raise ValueError(f"{argument} must be one of {', '.join(known)}, got {given!r}")
