@@ -52,10 +52,9 @@ class Chance:
 
     def __init__(self, seed: int, first_world: int, num_worlds: int, xp: ArrayLibrary = NUMPY) -> None:
         self._xp = xp
-        # [B] uint64, identity of each world; int64 with the same bits in torch
         self.key = xp.asarray(world_keys(seed, first_world, num_worlds))
-        self.episode = xp.zeros(num_worlds, dtype=xp.int64)  # [B] int64, episodes begun since `reset`, from 0
-        self.step = xp.zeros(num_worlds, dtype=xp.int64)  # [B] int64, env steps since the episode began
+        self.episode = xp.zeros(num_worlds, dtype=xp.int64)
+        self.step = xp.zeros(num_worlds, dtype=xp.int64)
 
     def uniforms(self, draws: int, rows: Rows = slice(None), first_draw: int = 0) -> Float64:
         """Uniforms of draws `first_draw .. first_draw + draws - 1` of the present step, [K, D] float64 in [0, 1).

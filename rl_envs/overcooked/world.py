@@ -81,7 +81,7 @@ class Overcooked(World):
         max_episode_steps = steps(max_episode_steps)
         finite(shaping=shaping)
         flags(bootstrap_at_limit=bootstrap_at_limit)
-        self.kitchen = Kitchen(layout)
+        kitchen = self.kitchen = Kitchen(layout)
         self.max_episode_steps = max_episode_steps
         num_worlds = whole("num_worlds", num_worlds, 1)
         super().__init__(num_worlds, first_world, get_array_library(arrays, device))
@@ -91,9 +91,8 @@ class Overcooked(World):
         self._shaping_steps = None if shaping_steps is None else xp.asarray([float(shaping_steps)])
         self._bootstrap_at_limit = bootstrap_at_limit
         self._rules = Rules(self.kitchen, num_worlds, xp)
-        has_planes, has_symbols = ("lossless" in observations, "symbols" in observations)
-        self._lossless = Lossless(self.kitchen, num_worlds, max_episode_steps, xp) if has_planes else None
-        self._symbols = SymbolGrid(self.kitchen, xp) if has_symbols else None
+        self._lossless = Lossless(kitchen, num_worlds, max_episode_steps, xp) if "lossless" in observations else None
+        self._symbols = SymbolGrid(kitchen, xp) if "symbols" in observations else None
         self._first_cells, self._first_contents = xp.asarray(self.kitchen.starts), xp.asarray(self.kitchen.contents)
         observers = {"lossless": self._lossless, "symbols": self._symbols}
         self.observation_spec = {key: each.spec for key, each in observers.items() if each is not None}
@@ -212,23 +211,18 @@ class Overcooked(World):
         }
 
     def _check_state(self, state: Arrays) -> None:
-        _check_places(self.kitchen, state)
-
-
-def _check_places(kitchen: Kitchen, state: Arrays) -> None:
-    """Refuse positions and contents that are impossible in this kitchen."""
-    cells = state["agent_cells"]
-    if not kitchen.is_floor[cells].all() or (cells[..., 0] == cells[..., -1]).any():
-        raise ValueError("restore: agent_cells must be two different floor cells")
-    contents, own = state["contents"], kitchen.contents
-    fits = np.select([own == NOTHING, own == POT], [contents <= SOUP, contents >= POT], contents == own)
-    if not fits.all():
-        cell = int(np.argwhere(~fits)[0][-1])
-        row, column = kitchen.place(cell)
-        raise ValueError(
-            f"restore: contents at row {row}, column {column} do not belong there in {kitchen.name}: counters hold "
-            f"0 .. {SOUP}, pots {POT} .. {READY} ({FULL} and more are full), everything else is as in the kitchen"
-        )
+        """Refuse positions and contents that are impossible in this kitchen."""
+        kitchen, cells = self.kitchen, state["agent_cells"]
+        if not kitchen.is_floor[cells].all() or (cells[..., 0] == cells[..., -1]).any():
+            raise ValueError("restore: agent_cells must be two different floor cells")
+        contents, own = state["contents"], kitchen.contents
+        fits = np.select([own == NOTHING, own == POT], [contents <= SOUP, contents >= POT], contents == own)
+        if not fits.all():
+            row, column = kitchen.place(np.argwhere(~fits)[0][-1])
+            raise ValueError(
+                f"restore: contents at row {row}, column {column} do not belong there in {kitchen.name}: counters hold "
+                f"0 .. {SOUP}, pots {POT} .. {READY} ({FULL} and more are full), everything else is as in the kitchen"
+            )
 
 
 def _check(kinds: Sequence[str], observations: Sequence[str]) -> None:
