@@ -1,12 +1,9 @@
-"""Games of random actions, watched in every tick: `python -m tests.rl_envs.minirts.random_games [--games 1000]`.
+"""Games of random actions, watched in every tick.
 
 Half of the choices are drawn from the masks and half from all numbers. After each tick two things must hold: no two
 objects that are both inside or both outside the map are closer than 0.72, and each side's money is what a ledger of our
 own says from prices, new objects, running orders and loads that reach a hall.
 """
-
-import argparse
-from time import process_time
 
 import numba
 import numpy as np
@@ -55,7 +52,6 @@ class Ledger:
         self.orders, self.rows = self._orders(), self._rows()
         self.made = self._finished()
         self.expected = [int(game["money"][side]) + self._paid(side) for side in range(2)]
-        self.refused = 0
 
     def _orders(self):
         """Running orders by number, with FIELDS."""
@@ -106,7 +102,6 @@ class Ledger:
                 state = before[seq]["state"] if seq in before else PLACE_GHOST
                 if order["state"] != state and not self._has_ghost(order):
                     self.expected[order["unit"] >> 24] += PRICES[order["type"]]
-                    self.refused += 1
         for side, money in enumerate(game["money"].tolist()):
             assert money >= 0
             assert money + self._paid(side) == self.expected[side], (
@@ -132,7 +127,7 @@ def overlapping(x, y):
 
 
 def play(number):
-    """Play game `number` to its end or to 3,000 ticks; returns ticks, largest number of objects, refused creations."""
+    """Play game `number` to its end or to 3,000 ticks; returns ticks and the largest number of objects."""
     random = np.random.default_rng(number)
     agents = 1 + number % 3
     world = MiniRts(
@@ -159,25 +154,4 @@ def play(number):
             if game["result"] != RUNNING:
                 break
         observations = world.observe()
-    return int(game["tick"]), most, ledger.refused
-
-
-def main():
-    """Play many games and say what was seen."""
-    parser = argparse.ArgumentParser(description="Play games of random actions and check every tick.")
-    parser.add_argument("--games", type=int, default=1000, help="Number of games.")
-    parser.add_argument("--first", type=int, default=0, help="Number of the first game, to continue.")
-    options, start, found = parser.parse_args(), process_time(), []
-    for number in range(options.first, options.games):
-        found.append(play(number))
-        if (number + 1) % 20 == 0 or number + 1 == options.games:
-            ticks, most, refused = np.sum(found, 0)[0], np.max(found, 0)[1], np.sum(found, 0)[2]
-            line = f"{len(found)} games to number {number}: {ticks:,} ticks, at most {most} objects"
-            print(
-                f"{line}, {refused} refused creations, no fault; {process_time() - start:.0f} CPU-seconds",
-                flush=True,
-            )
-
-
-if __name__ == "__main__":
-    main()
+    return int(game["tick"]), most

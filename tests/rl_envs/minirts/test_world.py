@@ -22,7 +22,7 @@ def actions_of(world, random):
 def test_random_games_keep_objects_apart_and_money_as_a_ledger_has_it(number):
     from tests.rl_envs.minirts.random_games import MAX_TICKS, play
 
-    ticks, objects, _ = play(number)
+    ticks, objects = play(number)
     assert 50 <= ticks <= MAX_TICKS and objects > 8
 
 
