@@ -349,7 +349,7 @@ class World(ABC):
 
     @abstractmethod
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
-        """Play one env step in every world: reward [B, N] float64, terminated [B], truncated [B]."""
+        """Play one env step in every world, by int64 actions: reward [B, N] float64, terminated [B], truncated [B]."""
 
     @abstractmethod
     def _observe(self, rows: Array) -> Arrays:

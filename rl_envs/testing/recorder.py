@@ -96,7 +96,7 @@ def part(record: Record, worlds: slice) -> Record:
 def joined(first: Record, second: Record) -> Record:
     """The records of two runners as one record."""
     return [
-        {key: _with_both(a.get(key), b.get(key), a, b) for key in a.keys() | b.keys()}
+        {key: np.concatenate([_values(key, a, b), _values(key, b, a)]) for key in a.keys() | b.keys()}
         for a, b in zip(first, second, strict=True)
     ]
 
@@ -136,10 +136,6 @@ def _equal(first: Array | None, second: Array | None) -> bool:
     return first.dtype == second.dtype and np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
 
 
-def _with_both(first: Array | None, second: Array | None, a: Arrays, b: Arrays) -> Array:
-    if first is None:
-        assert second is not None
-        first = np.zeros((len(a["reward"]), *second.shape[1:]), second.dtype)
-    elif second is None:
-        second = np.zeros((len(b["reward"]), *first.shape[1:]), first.dtype)
-    return np.concatenate([first, second])
+def _values(key: str, own: Arrays, other: Arrays) -> Array:
+    """Values of a key, [B, ...]; zeros where it is missing because no world ended."""
+    return own[key] if key in own else np.zeros((len(own["reward"]), *other[key].shape[1:]), other[key].dtype)
