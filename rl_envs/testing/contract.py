@@ -61,7 +61,8 @@ def check_declaration(world: World) -> None:
         )
     for key, own in world.observation_spec.items():
         require(_is_valid(own), f"{key!r} must have a tuple as shape, a type of numbers and low <= high, got {own!r}")
-        require(not own.ids or own.high <= _MAX_CHOICES, f"{key!r} has ids, at most {_MAX_CHOICES:,}, got {own!r}")
+        is_id = own.low >= 0 and own.high <= _MAX_CHOICES and np.dtype(own.dtype).kind in "biu"
+        require(not own.ids or is_id, f"{key!r} has ids, whole numbers 0 .. {_MAX_CHOICES:,} at most, got {own!r}")
     both = sorted(set(world.observation_spec) & set(world.text_spec))
     require(not both, f"keys {both} are declared both in observation_spec and in text_spec")
     for key in RESERVED_KEYS:

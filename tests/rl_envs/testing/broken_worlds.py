@@ -83,6 +83,7 @@ with_attribute("observation_spec", {"legal": ArraySpec((8,), "uint8", 0, 1, "")}
 with_attribute("action_spec", {"continuous": NumbersSpec([[0.0]] * 2, [[1.0]] * 2)}, "action_spec must")
 with_attribute("observation_spec", {"action_mask": ArraySpec((8,), "bool", 0, 1, "")}, "must be called 'legal'")
 with_attribute("observation_spec", {"cell": ArraySpec((), "uint8", 0, np.inf, "", ids=True)}, "'cell' has ids")
+with_attribute("observation_spec", {"cell": ArraySpec((), "int8", -1, 4, "", ids=True)}, "'cell' has ids")
 with_attribute("text_tables", {"cell": "words"}, r"text_tables: \['cell'\]")
 with_attribute("text_tables", {"cell": "few_words"}, r"text_tables: \['cell'\]")
 with_attribute("action_spec", 2**21, "action_spec has 2,097,152 choices")
