@@ -109,26 +109,16 @@ def test_the_mask_of_the_agent_whose_turn_it_is_binds_where_the_game_is_stopped(
     assert info["final_obs"]["legal"].tolist() == [[bound, [True] * 7, [True] * 7]]
 
 
-class Informed(Relay):
-    """`Relay` whose infos have a mask for the agent whose turn it is, if it is one of those named."""
-
-    def __init__(self, masked):
-        super().__init__()
-        self.masked = masked
-
-    def __setattr__(self, name, value):
-        super().__setattr__(name, value)
-        if name == "agent_selection":
-            self.infos = {one: {} for one in self.agents}
-            if value in self.masked:
-                self.infos[value] = {"action_mask": np.array([1, 0, 1])}
-
-
 def test_a_mask_in_the_infos_of_a_later_agent_alone_is_refused():
-    world = from_pettingzoo(functools.partial(Informed, ("second",)), 2)
+    class Informed(LockedRelay):
+        def _inform(self):
+            super()._inform()
+            self.infos["first"] = {}
+
+    world = from_pettingzoo(functools.partial(Informed, False), 2)
     world.reset(0)
     with pytest.raises(CustomEnvError, match="second"):
-        world.step(np.zeros((2, 3), int))
+        world.step({part: np.full((2, 3), int(part == "1/0")) for part in world.action_spec})
 
 
 @pytest.mark.parametrize("make_env", [Relay, TICTACTOE], ids=["relay", "tictactoe"])
