@@ -6,7 +6,7 @@ that has ended is removed at once; a reward that it gets later is refused, and s
 
 import contextlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -154,9 +154,9 @@ class TurnBased:
             if name in here or name in self.env.agents or name not in self.possible_agents
         }
 
-    def _check_last(self, names: Iterable[Any], rewards: Mapping[Any, Any]) -> None:
+    def _check_last(self, names: Sequence[Any], rewards: Mapping[Any, Any]) -> None:
         """Refuse what `last` pays these agents beyond all rewards, as PettingZoo's `api_test` does."""
-        paid = peek(self.env, "_cumulative_rewards")
+        paid = peek(self.env, "_cumulative_rewards") if names else None
         with contextlib.suppress(Mismatch):  # `CheckedEnv` reports the error
             for name, reward in rewards.items():
                 self._earned[name] = self._earned.get(name, 0.0) + number(reward)

@@ -69,6 +69,8 @@ def flag(value: Any) -> bool:
 
 def is_true(value: Any) -> bool:
     """Whether a termination or truncation is true; one that is no flag is not, and `CheckedEnv` refuses it."""
+    if value is True or value is False:  # the quick way
+        return value
     try:
         return flag(value)
     except Mismatch:
