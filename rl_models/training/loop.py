@@ -276,8 +276,9 @@ _MEANS_OF_DECISIONS = ("loss/policy", "policy/entropy")
 def joined_statistics(parts: list[tuple[Statistics, Share]]) -> Statistics:
     """Statistics of a minibatch from those of its parts or learners, without `KL_ENTRIES`; sums stay on the device.
 
-    Constants of schedules are those of the last part, and the largest ratio error is that of all parts. All other
-    numbers are means, weighted as the loss weighs them: by entries, decisions, values or else steps of the parts.
+    Constants of schedules and what all learners say alike are those of the last part, and the largest ratio error is
+    that of all parts. All other numbers are means, weighted as the loss weighs them: by entries, decisions, values or
+    else steps of the parts.
     """
     statistics, _ = _as_one_part(parts)
     return {name: value for name, value in statistics.items() if name != KL_ENTRIES}
@@ -292,7 +293,7 @@ def _as_one_part(parts: list[tuple[Statistics, Share]]) -> tuple[Statistics, Sha
 
 def _joined(name: str, parts: list[tuple[Statistics, Share]]) -> Tensor | float:
     found = [(part[0][name], _weight(name, *part)) for part in parts if name in part[0]]
-    if len(found) == 1 or name.startswith("schedule/"):
+    if len(found) == 1 or name.startswith(("schedule/", "learner/")):
         return found[-1][0]
     if name == KL_ENTRIES:
         return sum(value for value, _ in found)
@@ -306,8 +307,6 @@ def _weight(name: str, statistics: Statistics, share: Share) -> Tensor | float:
         return statistics.get(KL_ENTRIES, share.decisions)
     if name in _MEANS_OF_DECISIONS:
         return share.decisions
-    if name.startswith("learner/"):
-        return 1.0  # all learners have the same
     return share.values if name == "loss/value" else share.steps
 
 
