@@ -1,4 +1,4 @@
-"""Figures and videos of FurnMove: curves, joint policies, episodes of all methods, and message weights (figure 5d)."""
+"""Figures and videos of FurnMove: curves, joint policies, an episode of each method, message weights (figure 5d)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,6 @@ def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
 
     return [
         *draw_curves(out, trials, CURVES, BINS, styles=styles(trials)),
-        *draw_curves(out, trials, CURVES, BINS, "curves_by_episodes", x="progress/episodes", styles=styles(trials)),
         *attempt("joint policies", lambda: _draw_joint_policies(out, trials)),
         *draw_teams(trials, {"video": video}),
     ]

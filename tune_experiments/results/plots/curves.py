@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-X_AXES = {"env_steps": "env steps", "progress/episodes": "finished training episodes"}
 _MAX_MARKERS = 12
 _KEY_INCHES, _CHARACTER_INCHES = 0.6, 0.072
 """Width of an entry of the legend: its line with spaces, and each character, generously."""
@@ -45,7 +44,6 @@ def learning_curves(
     runs: Mapping[str, Sequence[Path]],
     curves: Mapping[str, str],
     bins: int = 60,
-    x: Literal["env_steps", "progress/episodes"] = "env_steps",
     styles: Mapping[str, LineStyle] | None = None,
     shows_quartiles: bool = False,
 ) -> Figure:
@@ -53,10 +51,10 @@ def learning_curves(
 
     A run is a method with the metrics.jsonl of each of its seeds; a curve is a key of it with the title of its panel,
     which is left out without a number unless all are. Rows of a solid line are averaged in `bins` equal stretches of
-    the x axis. `shows_quartiles` draws the median and the middle half of the seeds instead (Verco's figures).
+    all env steps. `shows_quartiles` draws the median and the middle half of the seeds instead (Verco's figures).
     """
     whole = {method: [read_metrics(metrics) for metrics in paths] for method, paths in runs.items()}
-    rows = {method: _without_short(seeds, x) for method, seeds in whole.items()}
+    rows = {method: _without_short(seeds) for method, seeds in whole.items()}
     styles = styles or default_styles(list(rows))
     partners = set(map(_partner, curves))
     curves = {key: title for key, title in curves.items() if key not in partners}
@@ -72,9 +70,9 @@ def learning_curves(
             draw = functools.partial(_draw_line, panel, style=styles[method], shows_quartiles=shows_quartiles)
             partner = _partner(key)
             if partner:
-                draw([_binned(seed, x, key, bins) for seed in seeds])
-            draw([_points(seed, x, partner or key) for seed in seeds], dashed=True)
-        _finish(panel, title, X_AXES[x])
+                draw([_binned(seed, key, bins) for seed in seeds])
+            draw([_points(seed, partner or key) for seed in seeds], dashed=True)
+        _finish(panel, title)
     bands = "median of the seeds, bands: their middle half" if shows_quartiles else _BANDS
     remark = f"a point of a solid line averages 1/{bins} of the training"
     if max(map(len, rows.values()), default=0) > 1:
@@ -88,9 +86,9 @@ def learning_curves(
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def _without_short(seeds: Sequence[Sequence[Row]], x: str) -> list[Sequence[Row]]:
+def _without_short(seeds: Sequence[Sequence[Row]]) -> list[Sequence[Row]]:
     """Seeds whose logs have at least half the length of the longest, since a mean ends with the shortest."""
-    ends = [max((row[x] for row in seed if x in row), default=0.0) for seed in seeds]
+    ends = [max((row["env_steps"] for row in seed if "env_steps" in row), default=0.0) for seed in seeds]
     return [seed for seed, end in zip(seeds, ends, strict=True) if 2 * end >= max(ends)]
 
 
@@ -106,21 +104,22 @@ def _is_logged(rows: Mapping[str, Sequence[Sequence[Row]]], *curves: str) -> boo
     return any(keys & row.keys() for seeds in rows.values() for seed in seeds for row in seed)
 
 
-def _points(rows: Sequence[Row], x: str, key: str) -> Points:
-    logged = [rows[number] for number in _logged(rows, x, key)]
-    return np.array([row[x] for row in logged], float), np.array([row[key] for row in logged], float)
+def _points(rows: Sequence[Row], key: str) -> Points:
+    logged = [rows[number] for number in _logged(rows, key)]
+    return np.array([row["env_steps"] for row in logged], float), np.array([row[key] for row in logged], float)
 
 
-def _logged(rows: Sequence[Row], x: str, key: str) -> list[int]:
-    return [number for number, row in enumerate(rows) if x in row and np.isfinite(row.get(key, np.nan))]
+def _logged(rows: Sequence[Row], key: str) -> list[int]:
+    """Numbers of the rows that have a point."""
+    return [number for number, row in enumerate(rows) if "env_steps" in row and np.isfinite(row.get(key, np.nan))]
 
 
-def _binned(rows: Sequence[Row], x: str, key: str, bins: int) -> Points:
-    """Averages over equal stretches of the x axis; stretches without a row are left out."""
-    xs, values = _points(rows, x, key)
+def _binned(rows: Sequence[Row], key: str, bins: int) -> Points:
+    """Averages over equal stretches of env steps; stretches without a row are left out."""
+    xs, values = _points(rows, key)
     if not len(xs):
         return xs, values
-    weights = _weights(rows, key)[_logged(rows, x, key)]
+    weights = _weights(rows, key)[_logged(rows, key)]
     place = np.clip(np.digitize(xs, np.linspace(0, xs[-1], bins + 1)) - 1, 0, bins - 1)
     stretches = [place == one for one in np.unique(place)]
     means = [[np.average(column[at], weights=weights[at]) for at in stretches] for column in (xs, values)]
@@ -170,11 +169,11 @@ def _draw_line(
         panel.fill_between(grid, low, high, color=style.colour, alpha=0.14, linewidth=0)
 
 
-def _finish(panel: Axes, title: str, x_title: str) -> None:
+def _finish(panel: Axes, title: str) -> None:
     from matplotlib.ticker import EngFormatter
 
     panel.set_title(title, loc="left", fontsize=10, color=INK)
-    panel.set_xlabel(x_title, fontsize=9)
+    panel.set_xlabel("env steps", fontsize=9)
     panel.tick_params(labelsize=8)
     panel.set_xlim(left=0)
     values = np.concatenate([np.asarray(line.get_ydata(), float) for line in panel.lines] or [np.zeros(1)])
