@@ -6,20 +6,15 @@ import pytest
 
 from rl_models.teams.endi_team import divides
 from tests.tune_experiments.fragments import update
+from tune_experiments.endi.division import is_divided, on_matching
+from tune_experiments.endi.rtfm_config import MethodName
 from tune_experiments.endi.rtfm_trials import plan
 from tune_experiments.experiment.finding import find_experiment
 
 PRESETS = find_experiment("endi_rtfm").presets
 LAPTOP, SMOKE = PRESETS["laptop"], PRESETS["smoke"]
 
-DIVIDED = (
-    "endi_num_matching",
-    "endi_dis_matching",
-    "endi_dis_weak_modelling_matching",
-    "endi_sup_matching",
-    "endi_reg_matching",
-    "endi_dis_balance_matching",
-)
+DIVIDED = tuple(row for row in MethodName.__args__ if is_divided(row) and on_matching(row))
 
 
 @pytest.mark.long
