@@ -37,8 +37,9 @@ def steps(max_episode_steps: Any) -> int:
 
 def one_of(known: Iterable[str], **given: Any) -> None:
     """Require known names, by argument; raises ValueError."""
+    names = tuple(known)
     for name, value in given.items():
-        if value not in (names := tuple(known)):
+        if not isinstance(value, str) or value not in names:
             raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}")
 
 
@@ -54,10 +55,3 @@ def flags(**given: Any) -> None:
     for name, value in given.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name} must be True or False, got {value!r} ({type(value).__name__})")
-
-
-def one_of(name: str, value: Any, known: Iterable[str]) -> None:
-    """Require one of the known words; raises ValueError."""
-    words = tuple(known)
-    if not isinstance(value, str) or value not in words:
-        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")

@@ -218,7 +218,7 @@ _LAPTOP_TALL_SHARE = 0.4
 
 def generate_room(seed: int, size: str, name: str) -> Room:
     """The room that a seed >= 0 determines: `full` has 13-32 x 13-36 cells, `laptop` 9-12 x 9-12."""
-    one_of("size", size, _MAKERS)
+    one_of(_MAKERS, size=size)
     rng = np.random.Generator(np.random.PCG64(seed))
     for _ in range(_ATTEMPTS):
         room = _MAKERS[size](rng, name)

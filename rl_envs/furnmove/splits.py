@@ -126,7 +126,7 @@ def resolve_rooms(rooms: str | Sequence[Room], size: str = "full") -> Sequence[R
             `ithor_FloorPlan201`), the path of a room file (`*.json`), or rooms.
         size: `full` or `laptop`; a file and the floors of iTHOR have their own size.
     """
-    one_of("room_size", size, SIZES)
+    one_of(SIZES, room_size=size)
     if isinstance(rooms, RoomStream):
         return rooms
     if not isinstance(rooms, str):
@@ -179,5 +179,5 @@ def _seed(split: str, size: str, stream: int, number: int) -> int:
 
 
 def _check(split: str, size: str) -> None:
-    one_of("split", split, NAMED_ROOMS)
-    one_of("room_size", size, SIZES)
+    one_of(NAMED_ROOMS, split=split)
+    one_of(SIZES, room_size=size)

@@ -55,7 +55,7 @@ class MatrixGame(World):
         num_actions: int | None = None,
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
-        one_of("game", game, GAMES)
+        one_of(GAMES, game=game)
         is_usual = coordination is None and num_agents in (None, 2) and num_actions in (None, 3)
         if game == "rock_paper_scissors" and not is_usual:
             fault = f"leave out num_agents {num_agents}, num_actions {num_actions} and coordination"

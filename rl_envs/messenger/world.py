@@ -110,7 +110,7 @@ class Messenger(World):
         Raises ValueError for an argument out of range, or texts without a sentence that the split's games need.
         """
         stage, num_agents = whole("stage", stage, 1, len(STAGES)), whole("num_agents", num_agents, 1, 2)
-        one_of("split", split, SPLITS)
+        one_of(SPLITS, split=split)
         whole("frames", frames, 1)
         if max_sentences_per_cell is not None:
             whole("max_sentences_per_cell", max_sentences_per_cell, 1)

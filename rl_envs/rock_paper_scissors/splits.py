@@ -37,8 +37,8 @@ def triples(setting: str, split: str) -> Array:
             twenty. `new_edge_and_nodes`: five unseen letters.
         split: `train`, `eval`, or a part of `eval`: `valid` or `test`, which share no circle.
     """
-    one_of("setting", setting, SETTINGS)
-    one_of("split", split, SPLITS)
+    one_of(SETTINGS, setting=setting)
+    one_of(SPLITS, split=split)
     chosen = {
         "permutation": lambda split: _half_the_circles(split, _FEW),
         "ten_letters": lambda split: _half_the_circles(split, _MORE),

@@ -46,7 +46,7 @@ class StepRules:
     do_rewrite_texts: bool = False  # whether document and goal are rewritten at every step
 
     def __post_init__(self) -> None:
-        one_of("drop", self.drop, DROPS)
+        one_of(DROPS, drop=self.drop)
         steps(self.max_episode_steps)
         if self.team_loss is not None:
             finite(team_loss=self.team_loss)

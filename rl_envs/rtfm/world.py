@@ -76,9 +76,9 @@ class Rtfm(Arena):
     ) -> None:
         """Build B worlds; the table above documents the arguments, and ValueError names one that is out of range."""
         whole("num_agents", num_agents, 1, MAX_AGENTS)
-        one_of("split", split, SPLITS)
-        one_of("names", names, NAME_SETS)
-        one_of("resample_text", resample_text, RESAMPLING)
+        one_of(SPLITS, split=split)
+        one_of(NAME_SETS, names=names)
+        one_of(RESAMPLING, resample_text=resample_text)
         flags(group=group, dyna=dyna, nl=nl, distractor_monster=distractor_monster, distractor_item=distractor_item)
         self._split = split
         self._prepare_texts(NAME_SETS[names], group, nl, num_agents)
