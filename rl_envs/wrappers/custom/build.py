@@ -111,7 +111,9 @@ def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
     """
     named = ENTRY_POINT.fullmatch(name if ":" in name else f"{name}:{PARALLEL}")
     if named is None:
-        raise CustomEnvError(f"{name!r} names no environment: write package.module, or package.module:function")
+        raise CustomEnvError(
+            f"{name!r} names no environment: write one of `concord envs`, package.module, or package.module:function"
+        )
     module, function = named[1], named[2]
     _found(module, function)
     return functools.partial(_build, module, function, dict(arguments or {}))
