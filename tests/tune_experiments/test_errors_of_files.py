@@ -37,7 +37,7 @@ def written(path, content):
 
 def run_of(out, config=SMOKE, experiment=EXPERIMENT.name):
     RunFolder.open(out, config_to_json(config), experiment).close()
-    save(out / "trials/marginal-seed0/checkpoints")
+    save(out / "trials/marginal-seed0/checkpoints", config=config_to_json(config))
     return out
 
 
