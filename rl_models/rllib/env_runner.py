@@ -19,6 +19,7 @@ import gymnasium as gym
 import numpy as np
 import ray
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
+from ray.rllib.utils.metrics import EPISODE_LEN_MEAN, EPISODE_RETURN_MEAN
 
 from rl_models.batch import Fragment
 from rl_models.rllib.module import TeamModule
@@ -169,6 +170,9 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         # RLlib's sum would leave out NaN, and count its episodes.
         sums = {name: float(values.sum()) for name, values in episodes.items()}
         self.metrics.log_value(EPISODE, sums | {"count": float(count)}, reduce="item_series")
+        if count:  # RLlib's own keys, means of the last fragments
+            self.metrics.log_value(EPISODE_RETURN_MEAN, sums["return"] / count, window=10)
+            self.metrics.log_value(EPISODE_LEN_MEAN, sums["length"] / count, window=10)
 
     def get_metrics(self) -> Any:
         """Metrics that were logged since the last call."""
