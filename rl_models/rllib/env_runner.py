@@ -225,9 +225,14 @@ def _timeout_seconds() -> float:
     return float(os.environ.get("CONCORD_FRAGMENT_SECONDS", "540"))
 
 
+def items(logged: Any) -> list[Any]:
+    """The items of a series; RLlib's results hold a single one without its list."""
+    return logged if isinstance(logged, list) else [logged]
+
+
 def episode_means(results: dict[str, Any]) -> dict[str, float]:
     """Means over episodes from the runners' logged sums, under `episode/NAME`, and how many; empty if none ended."""
-    ended = [sums for sums in results.get(EPISODE, []) if sums["count"]]
+    ended = [sums for sums in items(results.get(EPISODE, [])) if sums["count"]]
     totals = {name: sum(sums[name] for sums in ended) for name in (ended[0] if ended else ())}
     if not (count := totals.pop("count", 0.0)):
         return {}

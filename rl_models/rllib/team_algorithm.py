@@ -7,7 +7,7 @@ from typing import Any
 
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.config import rllib_config
-from rl_models.rllib.env_runner import SAMPLING, episode_means, sampling_speed
+from rl_models.rllib.env_runner import SAMPLING, episode_means, items, sampling_speed
 from rl_models.rllib.learner import BUSY_SHARE, CPU_SECONDS, POLICY_LAG, QUEUE_LENGTH, REPLAY, STATISTICS
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
@@ -40,7 +40,7 @@ class TeamAlgorithm:
         results = self.algorithm.train()
         row = episode_means(results.get("env_runners", {}))
         learners = results.get("learners", {})
-        parts = learners.get("default_policy", {}).get(STATISTICS, [])
+        parts = items(learners.get("default_policy", {}).get(STATISTICS, []))
         row |= {name: float(value) for name, value in joined_statistics(parts).items()}
         others = (results.get("env_runners", {}).get(SAMPLING, {}).get(CPU_SECONDS), learners.get(CPU_SECONDS))
         if spent := [float(seconds) for seconds in others if _was_logged(seconds)]:

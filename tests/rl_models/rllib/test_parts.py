@@ -74,7 +74,7 @@ def test_a_runner_reports_sums_over_the_episodes_that_ended():
     runner = runner_of(plan())
     fragment = runner.sample(num_timesteps=1)[0]
     (sums,) = runner.get_metrics()["episode"].peek()
-    means = episode_means({"episode": [sums, {"count": 0.0}]})
+    assert episode_means({"episode": sums}) == (means := episode_means({"episode": [sums, {"count": 0.0}]}))
     ended = (fragment.steps["terminated"] | fragment.steps["truncated"]).sum()
     assert means[ENDED_EPISODES] == ended > 0
     assert means["episode/success"] == pytest.approx(fragment.steps["terminated"].sum() / ended)
