@@ -226,7 +226,8 @@ def _update_or_record_failure(self: TeamImpalaLearner, **arguments: Any) -> None
 
 def numbers_of(values: dict[str, Any]) -> dict[str, float]:
     """Numbers and scalars of any device as numbers, in one copy."""
-    return {name: float(value) for name, value in to_host({k: torch.as_tensor(v) for k, v in values.items()}).items()}
+    scalars = {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+    return {name: float(value) for name, value in (values | to_host(scalars)).items()}
 
 
 def _sum_over_processes(x: torch.Tensor) -> torch.Tensor:
