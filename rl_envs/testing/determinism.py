@@ -198,9 +198,9 @@ def check_chance(world: World, seed: int, env_steps: int) -> None:
     first, by_seed = played(begin(world, seed)), played(begin(world, seed + 1))
     begin(world, seed)
     by_episode = played([{f"obs/{key}": value for key, value in _observed(world, world.next_episode()).items()}])
-    by_world = [{key: _alike(value) for key, value in row.items()} for row in first]
-    others = by_world, by_episode, by_seed
+    others = _each_alike(first), by_episode, by_seed
     differ_by_world, differ_by_episode, differ_by_seed = (difference(first, other) is not None for other in others)
+    differ_by_world |= difference(by_seed, _each_alike(by_seed)) is not None
     rule = "draw all chance from `chance`"
     require(differ_by_world or not differ_by_seed, f"all worlds of a batch play the same, whatever the seed: {rule}")
     require(differ_by_episode or not differ_by_world, f"every episode is the first one again: {rule}")
@@ -219,6 +219,10 @@ def check_no_global_chance(world: World, seed: int, env_steps: int) -> None:
     with _forbidden_generators():
         begin(world, seed)
         play(world, env_steps)
+
+
+def _each_alike(record: Record) -> Record:
+    return [{key: _alike(value) for key, value in row.items()} for row in record]
 
 
 def _alike(values: Array) -> Array:

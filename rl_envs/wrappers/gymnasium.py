@@ -187,17 +187,8 @@ class TeamVectorEnv(VectorEnv):
         everywhere = np.ones(self.num_envs, bool)
         infos: dict[str, Any] = {"agent_rewards": reward, "_agent_rewards": everywhere}
         infos |= {"duration": info["duration"], "_duration": everywhere.copy()}
-        done = info["done_worlds"]
-        final = self._with_texts(info["final_obs"]) if done.size else {}
-        now = time.perf_counter()
-        for row, world in enumerate(done.tolist()):
-            metrics = {name: value[row] for name, value in info["episode"].items()}
-            seconds = round(now - self._began[world], 6)
-            episode = {"r": float(metrics["return"].sum()), "l": int(metrics["length"]), "t": seconds}
-            shown = {key: value[row] for key, value in final.items()}
-            ended = {"final_obs": shown, "final_info": {"metrics": metrics, "episode": episode}}
-            infos = self._add_info(infos, ended, world)
-        self._began[done] = now
+        if info["done_worlds"].size:
+            infos |= self._final(info["done_worlds"], self._with_texts(info["final_obs"]), info["episode"])
         seen = self._with_texts(observations)
         forget_texts(self.world)
         return seen, reward.sum(1), terminated, truncated, infos
@@ -215,3 +206,27 @@ class TeamVectorEnv(VectorEnv):
 
     def _with_texts(self, observations: Arrays) -> Arrays:
         return with_tokens(self.world, observations, self.text_tokens)
+
+    def _final(self, done: Array, observations: Arrays, episode: Arrays) -> dict[str, Any]:
+        mask = np.zeros(self.num_envs, bool)
+        mask[done] = True
+        final = np.full(self.num_envs, None, object)
+        for row, world in enumerate(done):
+            final[world] = {key: value[row] for key, value in observations.items()}
+        now = time.perf_counter()
+        seconds = np.round(now - self._began[done], 6)
+        self._began[done] = now
+        statistics = {"r": episode["return"].sum(1), "l": episode["length"].astype(np.int64), "t": seconds}
+        final_info: dict[str, Any] = {}
+        for group, values in (("metrics", episode), ("episode", statistics)):
+            final_info |= {group: self._spread(values, mask), f"_{group}": mask.copy()}
+        return {"final_obs": final, "_final_obs": mask, "final_info": final_info, "_final_info": mask.copy()}
+
+    def _spread(self, values: Arrays, mask: Array) -> dict[str, Any]:
+        """Numbers of the ended worlds, name -> [K, ...], as [B, ...] with their masks."""
+        spread: dict[str, Any] = {}
+        for name, value in values.items():
+            spread[name] = np.zeros((self.num_envs, *value.shape[1:]), value.dtype)
+            spread[name][mask] = value
+            spread[f"_{name}"] = mask.copy()
+        return spread

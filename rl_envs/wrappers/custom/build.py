@@ -57,7 +57,7 @@ class SoloEnv:
     """A Gymnasium environment as a PettingZoo parallel environment with one agent."""
 
     def __init__(self, make_env: MakeEnv) -> None:
-        self.env = make_env()
+        self.env = self.gymnasium_env = make_env()
         self.possible_agents, self.agents = [ALONE], [ALONE]
 
     @property

@@ -17,7 +17,7 @@ from rl_envs.core.errors import CustomEnvError, EnvRaisedError, warn_once
 from rl_envs.core.spec import Array
 from rl_envs.core.world import World
 from rl_envs.wrappers.custom.actions import ActionLayout
-from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK, Layout
+from rl_envs.wrappers.custom.layout import ACTION_TEXTS, Layout
 from rl_envs.wrappers.custom.values import short_repr, space_repr
 
 MakeEnv = Callable[[], Any]
@@ -66,11 +66,6 @@ class Declaration:
         self.limit = time_limit(env)
         has_texts = any(ACTION_TEXTS in one.spaces for one in self.observation_spaces if isinstance(one, spaces.Dict))
         self.has_masks = has_texts or any(path is not None for path in self.layout.masks)
-        if not self.has_masks and any(callable(peek(layer, "action_masks")) for layer in layers(env)):
-            warn_once(
-                f"{env_name(env)}.action_masks is not read, so actions may be illegal: let observations or infos have "
-                f"{MASK!r}"
-            )
         self.has_legal = self.has_masks or self.action_texts is not None or not self.own_actions.all()
 
     def check_same(self, env: Any) -> None:
@@ -196,15 +191,14 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
 
 def _refuse_other_kinds(env: Any) -> None:
     """Refuse a world, and environments that are stepped at once, even if there is one."""
-    name = env_name(env)
+    name, given = env_name(env), peek(env, "gymnasium_env") or env
     if isinstance(env, World):
         raise CustomEnvError(f"the function returned a World, {name}: name its class, package.module:{name}, instead")
-    for one in layers(env):
-        if isinstance(one, gymnasium.vector.VectorEnv):
-            raise CustomEnvError(
-                f"the function returned a {type(one).__name__} of {one.num_envs} environments: let it return one of "
-                "them, because copies are made here (num_worlds, --workers.worlds-per-runner)"
-            )
+    if isinstance(given, gymnasium.vector.VectorEnv):
+        raise CustomEnvError(
+            f"the function returned a {type(given).__name__} of {given.num_envs} environments: let it return one of "
+            "them, because copies are made here (num_worlds, --workers.worlds-per-runner)"
+        )
 
 
 def time_limit(env: Any) -> tuple[str, int] | None:
@@ -284,9 +278,13 @@ def staying_here(env: str) -> Iterator[None]:
     try:
         yield
     finally:
-        if (now := os.getcwd()) != before:
+        try:
+            has_moved = os.getcwd() != before
+        except OSError:  # the new one was deleted
+            has_moved = True
+        if has_moved:
             os.chdir(before)
-            warn_once(f"{env} changes the working directory to {now}, which is undone: let it open files by full paths")
+            warn_once(f"{env} changes the working directory, which is undone: let it open files by full paths")
 
 
 def peek(env: Any, name: str) -> Any:

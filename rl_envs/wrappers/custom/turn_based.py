@@ -108,6 +108,7 @@ class TurnBased:
 
     def _look(self, terminations: Mapping[Any, Any], truncations: Mapping[Any, Any]) -> None:
         """Update the agents in the game and whose turn it is, after finished agents were stepped with None."""
+        passed: list[Any] = []
         while agents := self.env.agents:
             selected = self.env.agent_selection
             if selected not in agents:
@@ -117,12 +118,13 @@ class TurnBased:
                 )
             if not _is_over(selected, terminations, truncations):
                 break
-            self.env.step(None)
-            if selected in self.env.agents:
+            if selected in passed:
                 raise CustomEnvError(
-                    f"{env_name(self.env)}: {selected!r} has ended and is still in agents after step(None): let that "
-                    "remove it"
+                    f"{env_name(self.env)}: {selected!r} has ended and has a turn after step(None) again: let that "
+                    "remove it from agents"
                 )
+            passed.append(selected)
+            self.env.step(None)
             terminations, truncations = self._given("terminations"), self._given("truncations")
         self._selected = selected if agents else None
         self.agents = [name for name in agents if not _is_over(name, terminations, truncations)]

@@ -272,3 +272,13 @@ def are_within(values: Array, bounds: Bounds) -> bool:
     if np.ndim(low) == 0:
         return bool(low <= values.min() and values.max() <= high)
     return bool(((values >= low) & (values <= high)).all())
+
+
+def has_other_numbers(space: spaces.Space, value: Any, other: Any) -> bool:
+    """Whether two values of a space have different numbers; False where one has not the form of the space."""
+    try:
+        numbers, others = (np.asarray(spaces.flatten(space, one)) for one in (value, other))
+    except Exception:  # of the space, on a value of another form
+        return False
+    is_comparable = value is not None and numbers.shape == others.shape
+    return is_comparable and not np.allclose(numbers, others, rtol=1e-5, atol=1e-5)

@@ -19,7 +19,7 @@ from rl_envs.core.spec import Array
 SPARE_WORDS = 4096
 """Number of ids for words that are not listed."""
 MAX_TEXTS = 2**16
-"""Number of texts whose ids are kept."""
+"""Number of texts after which those before are forgotten, but for as many that `decode` knows."""
 _PIECE = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
 
 
@@ -69,6 +69,7 @@ class WordIds:
         self.vocabulary = self._listed + SPARE_WORDS
         self._rows: dict[tuple[str, int], Array] = {}
         self._texts: dict[bytes, str] = {}
+        self._older: dict[bytes, str] = {}
         self._hashed, self._has_warned = dict[int, str](), False
 
     def tokens(self, text: str, length: int) -> Array:
@@ -84,14 +85,15 @@ class WordIds:
             row[: len(pieces)] = [self._number(piece) for piece in pieces]
             if len(self._rows) >= MAX_TEXTS:
                 self._rows.clear()
-                self._texts.clear()
+                self._texts, self._older = {}, self._texts
             self._rows[text, length] = row
             self._texts.setdefault(row.tobytes(), text)
         return self._rows[text, length]
 
     def decode(self, tokens: Array) -> str:
         """The text that had these tokens [L] int32, as the environment wrote it; an empty one if not seen lately."""
-        return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
+        key = np.asarray(tokens, np.int32).tobytes()
+        return self._texts.get(key) or self._older.get(key, "")
 
     def _number(self, word: str) -> int:
         if word not in self._numbers:

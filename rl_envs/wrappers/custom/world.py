@@ -38,7 +38,7 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
 from rl_envs.wrappers.custom.checked_env import CheckedEnv
 from rl_envs.wrappers.custom.copies import EnvCopies, open_env
-from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, listed_words
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, env_name, layers, listed_words, peek
 from rl_envs.wrappers.custom.frame import Frame
 from rl_envs.wrappers.custom.layout import MASK, Bounds, Shown
 from rl_envs.wrappers.custom.processes import EnvProcesses
@@ -134,6 +134,13 @@ class PettingZooWorld(World):
                 "--max-episode-steps)"
             )
         has_legal = self._declared.has_legal or checked.informs_of_masks()
+        self._env_name = env_name(checked.env)
+        has_method = any(callable(peek(layer, "action_masks")) for layer in layers(checked.env))
+        if has_method and not (self._declared.has_masks or checked.informs_of_masks()):
+            warn_once(
+                f"{self._env_name}.action_masks is not read, so actions may be illegal: let observations or infos have "
+                f"{MASK!r}"
+            )
         self._declare(has_legal)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -253,8 +260,8 @@ class PettingZooWorld(World):
         limit = self._declared.limit
         why = "declares no time limit" if limit is None else f"declares {limit[0]} = {limit[1]} and went on after it"
         warn_once(
-            f"an episode was cut after {self.max_episode_steps} env steps, because its environment {why}: end episodes "
-            "in the environment, or choose another limit (max_episode_steps, --max-episode-steps)"
+            f"an episode of {self._env_name} was cut after {self.max_episode_steps} env steps, because it {why}: end "
+            "episodes in the environment, or choose another limit (max_episode_steps, --max-episode-steps)"
         )
 
     def _declare(self, has_legal: bool) -> None:

@@ -265,7 +265,9 @@ def test_agents_that_are_numbers_are_called_by_them():
 
 
 @pytest.mark.parametrize("key", ["final_obs", "final_observation", "terminal_observation"])
-@pytest.mark.parametrize(("last", "is_refused"), [(DOT, False), (DOT[::-1].copy(), True)])
+@pytest.mark.parametrize(
+    ("last", "is_refused"), [(DOT, False), (DOT.tolist(), False), (True, False), (DOT[::-1], True)]
+)
 def test_an_environment_that_shows_the_next_episode_where_one_is_truncated_is_refused(key, last, is_refused):
     def change(env, answer):
         if env.steps == 2:

@@ -15,6 +15,7 @@ from pettingzoo.utils import BaseParallelWrapper
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_gymnasium, from_pettingzoo
+from rl_envs.wrappers.custom.build import SoloEnv
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal, played, refusal
 
 MASK = spaces.MultiBinary(3)
@@ -205,7 +206,7 @@ def test_control_c_within_an_environment_is_no_error_of_it():
 NO_ENVIRONMENTS = {
     "a class": (lambda: Signal, ["class Signal", "Signal()"]),
     "several at once": (lambda: gymnasium.vector.SyncVectorEnv([Solo] * 3), ["SyncVectorEnv", "3 environments"]),
-    "one that resets itself": (lambda: Signal(env=gymnasium.vector.SyncVectorEnv([Solo])), ["SyncVectorEnv"]),
+    "one that resets itself": (lambda: SoloEnv(lambda: gymnasium.vector.SyncVectorEnv([Solo])), ["SyncVectorEnv"]),
     "an environment, and not what builds it": (Signal(), ["make_env", "Signal", "lambda"]),
     "a function that exits": (lambda: sys.exit(0), ["SystemExit"]),
     "a reset without a seed": (functools.partial(Signal, reset=lambda: None), ["TypeError", "reset(seed=None"]),

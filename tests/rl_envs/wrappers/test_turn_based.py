@@ -193,7 +193,7 @@ def test_what_a_turn_based_environment_may_not_say_is_one_sentence(case):
         world.step(np.zeros((1, 3), int))
 
 
-def test_an_agent_that_no_step_removes_is_refused():
+def test_an_agent_that_has_a_turn_again_after_it_has_ended_is_refused():
     class Stays(Relay):
         def step(self, action):
             if action is not None:
