@@ -22,6 +22,7 @@ from rl_models.planners.code_index import CodeIndex, format_documents
 from rl_models.planners.domain import Domain, RewardDomain, SubgoalTest
 from rl_models.planners.replies import CodeReply
 from rl_models.planners.sandbox.qualification import KnownPairs, qualify
+from rl_models.planners.sandbox.rules import UnsafeCodeError, check_source
 
 RewardSource: TypeAlias = Literal["builtin", "code"]
 CODE = Stage("code", CodeReply, max_tokens=1_200)
@@ -111,6 +112,10 @@ class RewardDesigner:
 
     def _qualified(self, subgoal: str, source: str) -> str:
         """Code that has passed its trial in the sandbox."""
+        try:
+            check_source(source)
+        except UnsafeCodeError as refusal:  # before a process starts
+            raise RejectedReplyError(f"the code is refused: {refusal}") from None
         if reason := qualify(source, self.known_pairs(subgoal)):
             raise RejectedReplyError(reason)
         return source

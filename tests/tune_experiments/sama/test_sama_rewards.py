@@ -129,7 +129,7 @@ def test_a_runner_ends_the_processes_of_its_worlds_also_of_those_that_it_replace
     first = sandboxes()
     assert len(first) == 1
     runner.sample(num_timesteps=1)
-    means = episode_means({"episode": {k: v.peek() for k, v in runner.get_metrics()["episode"].items()}})
+    means = episode_means({"episode": runner.get_metrics()["episode"].peek()})
     assert (means["episode/rewards_fallen_back"], means["episode/queries_fallen_back"]) == (1.0, pytest.approx(0.5))
     runner.make_env()
     assert len(sandboxes()) == 1 and not sandboxes() & first
