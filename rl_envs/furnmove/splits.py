@@ -130,9 +130,10 @@ def resolve_rooms(rooms: str | Sequence[Room], size: str = "full") -> Sequence[R
     if isinstance(rooms, RoomStream):
         return rooms
     if not isinstance(rooms, str):
-        if not isinstance(rooms, Sequence) or not all(isinstance(room, Room) for room in rooms):
+        found = [room for room in rooms if isinstance(room, Room)] if isinstance(rooms, Sequence) else []
+        if not isinstance(rooms, Sequence) or len(found) < len(rooms):
             raise RoomError(f"rooms must be a name, the path of a room file, or Room objects, got {rooms!r:.80}")
-        return tuple(rooms)
+        return tuple(found)
     if rooms in NAMED_ROOMS:
         return split_rooms(rooms, size)
     if rooms in ITHOR_ROOMS:

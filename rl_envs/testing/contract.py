@@ -273,8 +273,9 @@ def _is_valid(spec: ArraySpec) -> bool:
 def _has_table(world: World, key: str) -> bool:
     """Whether the values of an observation key are rows of a table of tokens."""
     spec, table = world.observation_spec.get(key), world.tables.get(world.text_tables[key])
-    is_table = table is not None and table.ndim == 2 and table.dtype.kind in "iu"
-    return is_table and spec is not None and spec.low >= 0 and spec.high < len(table)
+    if table is None or table.ndim != 2 or table.dtype.kind not in "iu":
+        return False
+    return spec is not None and bool(spec.low >= 0 and spec.high < len(table))
 
 
 def _is_count(size: object) -> bool:

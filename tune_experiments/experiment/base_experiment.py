@@ -172,9 +172,11 @@ class BaseExperiment(ABC, Generic[Config]):
 
     def is_other_task(self, config: Config) -> bool:
         """Whether a field of `config.task` has a value of no preset: then the paper's numbers are of another task."""
-        own = getattr(config, "task", None)
-        known = [vars(preset.task) for preset in self.presets.values()] if dataclasses.is_dataclass(own) else []
-        return any(all(one[name] != value for one in known) for name, value in vars(own).items()) if known else False
+        own: Any = getattr(config, "task", None)
+        if not dataclasses.is_dataclass(own):
+            return False
+        known = [vars(getattr(preset, "task", own)) for preset in self.presets.values()]
+        return any(all(one[name] != value for one in known) for name, value in vars(own).items())
 
     def deviations(self, config: Config) -> list[str]:
         """Deviations from the paper: `deviation_notes`, and flags that differ from the preset `reference_preset`."""

@@ -21,7 +21,15 @@ from tune_experiments.run.remote_sync import RemoteSync
 ERROR_FILE = "error.txt"
 """File in a trial's folder with the traceback of an unexpected error."""
 _USER_ERRORS = (UserError, CustomEnvError, InputError)
-_CODE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, NameError, ImportError, ArithmeticError)
+_CODE_ERRORS: tuple[type[Exception], ...] = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    NameError,
+    ImportError,
+    ArithmeticError,
+)
 _CODE_ERRORS += (AssertionError, NotImplementedError, RecursionError)
 _TRANSIENT_ERRORS = (StoreUnavailableError, CheckpointError)
 

@@ -158,7 +158,7 @@ class TurnBased:
 
     def _check_last(self, names: Sequence[Any], rewards: Mapping[Any, Any]) -> None:
         """Refuse what `last` pays these agents beyond all rewards, as PettingZoo's `api_test` does."""
-        paid = peek(self.env, "_cumulative_rewards") if names else None
+        paid: Any = peek(self.env, "_cumulative_rewards") if names else None
         with contextlib.suppress(Mismatch):  # `CheckedEnv` reports the error
             for name, reward in rewards.items():
                 self._earned[name] = self._earned.get(name, 0.0) + number(reward)

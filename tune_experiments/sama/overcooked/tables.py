@@ -5,7 +5,7 @@ The caption names the planner, the count of soups, and the number of rewards tha
 
 import dataclasses
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,8 @@ def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[s
     """
     steps, best = steps_to_nearly_best(rows) or (0.0, 0.0)
     found = {STEPS_NEEDED: steps} if best > 0 else {}
-    for name, summarise in zip((*FALLEN_BACK, PREPARED_BY_RULE), (max, statistics.fmean, max), strict=True):
+    summaries: tuple[Callable[[list[float]], float], ...] = (max, statistics.fmean, max)
+    for name, summarise in zip((*FALLEN_BACK, PREPARED_BY_RULE), summaries, strict=True):
         if values := [row[f"episode/{name}"] for row in rows if f"episode/{name}" in row]:
             found[name] = summarise(values)
     return {split_method(method)[1]: found} if found else {}
