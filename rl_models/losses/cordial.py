@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from rl_models.batch import Batch, decision_mask
 from rl_models.configuration import CordialForm
 from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint, is_possible, l1_to_product
-from rl_models.losses.extra_loss import Statistics, weighed
+from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
@@ -132,8 +132,12 @@ class CoordinationLoss:
             counts = counts if decides is None else counts & decides.all(-1)
             cordial = masked_mean(self.coordination.cordial(log_probabilities, matrix), counts)
         invalid = masked_mean(self.coordination.invalid_probability(log_probabilities.detach(), matrix), counts)
-        loss, statistics = weighed("cordial", cordial, beta)
-        return loss, statistics | {"policy/invalid_probability": invalid} | _tvd(policy)
+        statistics: Statistics = {
+            "loss/cordial": cordial.detach(),
+            "schedule/cordial": beta,
+            "policy/invalid_probability": invalid,
+        }
+        return beta * cordial, statistics | _tvd(policy)
 
 
 @torch.no_grad()
