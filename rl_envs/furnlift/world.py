@@ -135,7 +135,8 @@ class FurnLift(World):
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
-        sees = np.asarray(recorded.get("sees_television", self.sees_television()), bool)
+        given = recorded.get("sees_television")  # who sees the television before the step, [B, 2]
+        sees = self.sees_television() if given is None else np.asarray(given, bool)
         far, possible = self._can_pick_up(sees)
         picks = actions == PICKUP
         success = possible & picks.all(1)

@@ -12,8 +12,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-PACKAGES: tuple[str, ...] = ("concord-marl", "ray", "torch", "numpy", "gymnasium", "pettingzoo")
-PACKAGES += ("transformers", "peft", "safetensors", "scipy")
+PACKAGES = (
+    "concord-marl",
+    "ray",
+    "torch",
+    "numpy",
+    "gymnasium",
+    "pettingzoo",
+    "transformers",
+    "peft",
+    "safetensors",
+    "scipy",
+)
 
 
 def describe_session(seeds: Sequence[int]) -> dict[str, Any]:

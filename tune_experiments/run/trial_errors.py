@@ -21,7 +21,7 @@ from tune_experiments.run.remote_sync import RemoteSync
 ERROR_FILE = "error.txt"
 """File in a trial's folder with the traceback of an unexpected error."""
 _USER_ERRORS = (UserError, CustomEnvError, InputError)
-_CODE_ERRORS: tuple[type[Exception], ...] = (
+_CODE_ERRORS = (
     ValueError,
     TypeError,
     LookupError,
@@ -29,8 +29,10 @@ _CODE_ERRORS: tuple[type[Exception], ...] = (
     NameError,
     ImportError,
     ArithmeticError,
+    AssertionError,
+    NotImplementedError,
+    RecursionError,
 )
-_CODE_ERRORS += (AssertionError, NotImplementedError, RecursionError)
 _TRANSIENT_ERRORS = (StoreUnavailableError, CheckpointError)
 
 
