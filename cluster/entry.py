@@ -1,14 +1,18 @@
 """Entry point of a submitted job: check that the cluster has the pinned versions, then run the experiment.
 
-    python -m cluster.entry [--any-versions] EXPERIMENT [flags]
+    python -m cluster.entry [--any-versions] [--config-text YAML] EXPERIMENT [flags]
 
-Results depend on versions, so a job ends with one sentence where the cluster has other versions.
+Results depend on versions, so a job ends with one sentence where the cluster has other versions. `--config-text` holds
+the file that `--config` named where the job was submitted.
 """
 
+import argparse
 import platform
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from pathlib import Path
 
 from cluster.jobs import PINNED, pinned_packages
 from tune_experiments.core.errors import UserError, ending_threads, exits_with_one_sentence
@@ -26,12 +30,16 @@ def differences(pins: Mapping[str, str], installed: Mapping[str, str]) -> list[s
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check the versions, print the node and the Python version, and run the experiment."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    is_lenient = words[:1] == ["--any-versions"]
-    name, *flags = words[1:] if is_lenient else words
+    parser = argparse.ArgumentParser("python -m cluster.entry", allow_abbrev=False)
+    parser.add_argument("--any-versions", action="store_true")
+    parser.add_argument("--config-text")
+    parser.add_argument("experiment")
+    parser.add_argument("flags", nargs=argparse.REMAINDER)
+    words = parser.parse_args(arguments)
+    name, flags = words.experiment, words.flags
     installed = {one.metadata["Name"]: one.version for one in metadata.distributions()}
     wrong = differences(pinned_packages(), installed)
-    if wrong and not is_lenient:
+    if wrong and not words.any_versions:
         raise UserError(
             f"this cluster has {', '.join(wrong)}; build its image from cluster/Dockerfile, "
             f"or submit with --install, or with --any-versions if results may differ"
@@ -39,6 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from tune_experiments.experiment.finding import find_experiment  # after the check: it needs the checked packages
     from tune_experiments.launch.experiment import main as run
 
+    if words.config_text is not None:
+        file = Path(tempfile.mkdtemp()) / "config.yaml"
+        file.write_text(words.config_text)
+        flags += ["--config", str(file)]
     print(f"{name} on {platform.node()}, Python {platform.python_version()}", flush=True)
     return run(find_experiment(name), flags)
 

@@ -41,14 +41,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     experiment = find_experiment(words.what)
     if any(hasattr(preset, "env") for preset in experiment.presets.values()):  # the experiment's own flag
         rest, words.env = [*rest, *(["--env", *words.env] if words.env else [])], []
-    flags, out, config = _flags(experiment, rest, words.storage)
+    flags, out, config, text = _flags(experiment, rest, words.storage)
     uploads, packages = user_code(imported_modules(experiment, config))
     for package in missing_on_nodes(packages, words.install):
         _warn(f"{package} is installed on this machine and is not uploaded: every node must have it")
     jobs = Jobs(words.address, words.token_file, _warn)
     job = f"{experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-    entrypoint = shlex.join(["python", "-m", "cluster.entry", *(["--any-versions"] * words.any_versions)])
-    entrypoint = f"{entrypoint} {shlex.join([experiment.entry_point, *flags])}"
+    settings = [*(["--any-versions"] * words.any_versions), *([] if text is None else [f"--config-text={text}"])]
+    entrypoint = shlex.join(["python", "-m", "cluster.entry", *settings, experiment.entry_point, *flags])
     variables = _passed_on([*words.env, *words.pass_env])
     jobs.submit(job, entrypoint, runtime_environment(variables, words.install, uploads, packages))
     print(f"job {job}\nresults are written to {out}", flush=True)
@@ -102,10 +102,13 @@ def _command(words: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
-def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None) -> tuple[list[str], str, Any]:
-    """The experiment's flags with a persistent `--out`, that `--out`, and the configuration.
+def _flags(
+    experiment: BaseExperiment, rest: Sequence[str], storage: str | None
+) -> tuple[list[str], str, Any, str | None]:
+    """The experiment's flags with a persistent `--out`, that `--out`, the configuration, and the text of `--config`.
 
-    Raises UserError where the experiment refuses the flags, one holds a secret, or no lasting folder is named.
+    The nodes do not have the file that `--config` names, so its text travels with the job. Raises UserError where the
+    experiment refuses the flags, one holds a secret, or no lasting folder is named.
     """
     config, options = parse(experiment.presets, rest, experiment.caption, experiment.seeds)
     check_for_secrets(config)  # the job's list shows the flags
@@ -119,7 +122,11 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
         out = parse_uri(options.out) or str(options.out)
     if "://" not in out and not Path(out).is_absolute():
         raise UserError(f"results in {out!r} would be lost with the job's temporary folder: name an absolute path")
-    return ([*rest] if options.out else [*rest, "--out", out]), out, config
+    files = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    files.add_argument("--config", type=Path)
+    file, flags = files.parse_known_args(rest)
+    text = None if file.config is None else file.config.read_text()
+    return (flags if options.out else [*flags, "--out", out]), out, config, text
 
 
 def _follow(jobs: Jobs, job: str) -> int:

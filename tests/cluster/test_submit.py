@@ -2,6 +2,7 @@
 
 import http.server
 import runpy
+import shlex
 import sys
 import threading
 from pathlib import Path
@@ -13,6 +14,7 @@ from cluster.jobs import missing_on_nodes, pinned_packages, runtime_environment
 from cluster.user_code import user_code
 from tests import private_ray
 from tune_experiments.core import errors
+from tune_experiments.experiment.command_line import parse
 from tune_experiments.launch import experiment
 
 
@@ -162,6 +164,22 @@ def test_a_job_is_named_followed_and_ends_with_its_code(capsys, monkeypatch, end
     printed = capsys.readouterr().out
     assert printed.startswith(f"job {job}\n") and out in printed and "\ntraining\n" in printed
     assert "a hundred lines" not in printed
+
+
+@pytest.mark.parametrize("given", [("--config", "own file.yaml"), ("--config=own file.yaml",)])
+def test_the_file_of_config_reaches_the_node_by_its_text(monkeypatch, tmp_path, given):
+    monkeypatch.chdir(tmp_path)
+    Path("own file.yaml").write_text("---\nseeds: [7, 8]\npreset: smoke\n")
+    monkeypatch.setattr(submit, "Jobs", Recorded)
+    assert submit.main(["matrix_game", *given, "--out", "/shared/a", "--no-wait"]) == 0
+    Path("own file.yaml").unlink()
+    words = shlex.split(Recorded.submitted[1])
+    assert words[:3] == ["python", "-m", "cluster.entry"]
+    trained = []
+    monkeypatch.setattr("tune_experiments.launch.experiment.main", lambda *given: trained.append(given) or 0)
+    assert entry.main(["--any-versions", *words[3:]]) == 0
+    experiment, flags = trained[0]
+    assert parse(experiment.presets, flags, "")[1].seeds == (7, 8)
 
 
 def test_an_experiments_own_env_goes_to_it_and_variables_are_named_otherwise(monkeypatch):
