@@ -29,6 +29,15 @@ def test_a_world_without_a_game_refuses_to_go_on():
             act()
 
 
+@pytest.mark.parametrize("worlds", [[True, False], [0, 2], [-1], [0.0]])
+def test_the_next_episode_of_worlds_that_do_not_exist_loses_nothing(worlds):
+    world = calm(2)
+    before = world.snapshot()
+    with pytest.raises(ValueError, match="worlds"):
+        world.next_episode(np.array(worlds))
+    np.testing.assert_equal(world.snapshot(), before)
+
+
 def test_entries_of_agents_that_do_not_choose_may_be_any_number_and_those_of_others_may_not():
     """One runs and carries on, one was blown away, one chooses."""
     world, other = (calm(num_agents=3, max_episode_steps=50) for _ in range(2))
