@@ -80,6 +80,8 @@ SETTINGS = {
         ({"methods": ("shuffled",), "valid_episodes": 1}, "--valid-episodes"),
         ({"methods": ("symbolic_imitation_ppo",), "budget_env_steps": 30}, "--budget-env-steps"),
         ({"team.language.small.width": 18}, "--team.language.small.width", 18),
+        ({"methods": ("twosome",), "learner.value_loss_at": "all"}, "--learner.value-loss-at", "twosome"),
+        ({"methods": ("verco",), "learner.joint_ratio": True}, "--learner.no-joint-ratio", "verco"),
     ],
 }  # fmt: skip
 

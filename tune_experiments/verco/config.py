@@ -175,6 +175,13 @@ class VercoConfig(
                 f"--budget-env-steps must be above the {self.corpus_env_steps:,} of the corpus, which count in the "
                 f"budget of the method symbolic_imitation_ppo, not {self.budget_env_steps:,}; or leave out that method"
             )
+        talkers = sorted({"twosome", "teacher_messages", *_WARM_STARTED} & {*self.methods})
+        if talkers and (self.learner.joint_ratio or self.learner.value_loss_at == "all"):
+            flag = "--learner.no-joint-ratio" if self.learner.joint_ratio else "--learner.value-loss-at decisions"
+            raise UserError(
+                f"{talkers[0]} has no values of cooks that carry on, which this learner needs: choose {flag}, or leave "
+                "out methods with a language model"
+            )
         if "shuffled" in self.methods:  # messages of another kitchen
             for flag, value in (
                 ("--workers.worlds-per-runner", self.workers.worlds_per_runner),
