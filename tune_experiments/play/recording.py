@@ -87,7 +87,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
         yield f"{first_agent.num_agents} processes, one per agent; per step, {_exchanged(policy, obs)}"
         yield from describe_steps(world, _play(team.act, world, obs, 0), 0)
         traffic = team.end_episode()
-        yield f"{traffic.messages:,} messages sent between agents, {traffic.bytes:,} bytes"
+        yield f"{traffic['messages']:,} messages sent between agents, {traffic['bytes']:,} bytes"
 
 
 def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:

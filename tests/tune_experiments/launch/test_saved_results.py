@@ -100,16 +100,6 @@ def test_tables_of_a_run_and_of_its_kept_file_name_the_trials_without_results(ru
         assert "sync seed 3" in text and "sync seed 2" not in text
 
 
-def test_rows_under_an_earlier_caption_are_in_the_table_and_the_kept_file(run, tmp_path):
-    before, results = tables_of_run_and_kept_file(run, tmp_path), run / "results.jsonl"
-    first, *others = rows.read(results)
-    rows.write(results, [replace(first, table="As it was called"), *others])
-    assert tables_of_run_and_kept_file(run, tmp_path) == before
-    saved = saved_results.read_saved(tmp_path / "results/game.jsonl.gz")
-    older = replace(saved, results=tuple(replace(one, table="As it was called") for one in saved.results))
-    assert older.markdown() == before[0]
-
-
 def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_path):
     announced = [one.announcement() for one in EXPERIMENT.main_comparisons(SMOKE)]
     late = "in the script, not announced before the run"
