@@ -18,6 +18,7 @@ from tune_experiments.results.intervals import WILSON
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED
 from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import ANNOUNCED, CHANGED, MODELS, RunFolder
+from tune_experiments.search.folder import SEARCH_FILE
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 METRIC = "value_against_adversary"
@@ -91,6 +92,13 @@ def test_a_run_without_a_row_is_refused(run, capsys):
         leave()
         assert main(["table", str(run)]) == 2
         assert str(run) in capsys.readouterr().err
+
+
+def test_the_rows_of_a_search_are_no_table(run, capsys):
+    (run / SEARCH_FILE).touch()
+    for words in (["table", str(run)], ["export", str(run), "--format", "latex"]):
+        assert main(words) == 2
+        assert_contract(capsys.readouterr().err.removeprefix("error: ").strip(), run)
 
 
 def test_tables_of_a_run_and_of_its_kept_file_name_the_trials_without_results(run, tmp_path):
