@@ -29,12 +29,13 @@ from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import early_value
 from tune_experiments.experiment.config_file import read_config_file
-from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
+from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.export import Export, check_metrics, describe_differences, export, name_runs, read_run
 from tune_experiments.play import team_commands as team
 from tune_experiments.results import comparison
+from tune_experiments.results.rows import read_results
 
 
 @dataclass(frozen=True)
@@ -95,19 +96,16 @@ def table(command: Table, console: Console) -> None:
 
 
 def _show_run(path: Path, command: Table, console: Console) -> None:
-    from tune_experiments.launch.report import read_rows, show_results, untested_trials
-    from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
+    from tune_experiments.launch.report import record, show_results
+    from tune_experiments.run.stored_run import StoredRun
 
-    experiment, config = find_stored(*read_config(path), command.allow, path / CONFIG_FILE)
-    results = read_rows(experiment, path)
-    if not results:
+    run = StoredRun.open(path, command.allow)
+    if not read_results(path):
         raise UserError(f"{path} has no results yet; the experiment's command with this --out continues it")
     if command.save is None:
-        show_results(experiment, config, path, console)
+        show_results(run, console)
     else:
-        sessions = read_sessions(path)
-        untested = untested_trials(experiment, config, results, path)
-        saved_results.save(experiment, config, results, sessions, command.save, untested)
+        saved_results.write_saved(record(run, needs_provenance=True), command.save)
         console.print(f"wrote {command.save}")
 
 

@@ -96,7 +96,7 @@ def tables(results: Sequence[Result]) -> list[PaperTable]:
 def _table(results: Sequence[Result], method: str) -> PaperTable:
     title = table_title(method)
     mine = [line for line in results if line.method == method]
-    lines = [dataclasses.replace(line, table=title, method=line.condition, condition="") for line in mine]
+    lines = [dataclasses.replace(line, method=line.condition, condition="") for line in mine]
     table = make_table([line for line in lines if line.metric in COLUMNS], title, COLUMNS)
     sentences = [
         table.caption,

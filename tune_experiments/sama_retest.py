@@ -25,7 +25,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.finding import find_stored
-from tune_experiments.launch.saved_results import check_save_path, save
+from tune_experiments.launch.saved_results import check_save_path, make_record, write_saved
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import RESULTS_FILE, read
 from tune_experiments.results.tables import TABLE_FILE, write_tables
@@ -101,7 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console.print(f"wrote {out / RESULTS_FILE}, {out / TABLE_FILE}")
     if command.save is not None:
         tested = dataclasses.replace(config, **command.changes)
-        save(experiment, tested, rows, [*sessions, _this_session(command)], command.save)
+        record = make_record(experiment, tested, rows, [*sessions, _this_session(command)])
+        write_saved(record, command.save)
         console.print(f"wrote {command.save}")
 
 

@@ -104,10 +104,10 @@ class Train(Experiment[Config]):
         """Returns; dependence between agents (exact, or an estimate); division of entities."""
         known = {one.metric for one in results}
         found = [metric for metric in DEPENDENCE if metric in known] or ["tvd"]
-        table = make_table(results, self.caption, ("return", "episode_length", *found), missing={"tvd": TOO_MANY})
         games = {one.world: one.world for one in results}
         title = f"{self.caption}: {', '.join(games)}"
-        return [dataclasses.replace(table, title=title), *division_table(results, self.caption, games)]
+        table = make_table(results, title, ("return", "episode_length", *found), missing={"tvd": TOO_MANY})
+        return [table, *division_table(results, self.caption, games)]
 
     def page_title(self, config: Config) -> str:
         """The environment."""

@@ -17,7 +17,7 @@ from rl_envs.furnmove.frame_renderer import AgentCameras
 from rl_envs.furnmove.render import framed
 from tune_experiments.cordial_sync.messages import ROUNDS, Weights, listening
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.recording import SEED, shown_episode
 from tune_experiments.play.video import write_gif, write_mp4
 
 FRAME_SECONDS = 0.25
@@ -47,10 +47,8 @@ def record_cameras(
     Shown frames have 42 or 84 `pixels` a side, with or without other agents in them; the team's observations do not
     change.
     """
-    index = chosen_episode(policy, seed)
-    with candidate_worlds(policy) as world, listening(policy.policy) as heard:
+    with shown_episode(policy, seed) as (world, index, steps), listening(policy.policy) as heard:
         eyes = AgentCameras(world, index, pixels, agents_visible)
-        steps = steps_of_episode(policy, world, seed, index)
         frames, weights = [beside(world.render(index), eyes.frames(), {})], []
         for _ in steps:
             sent = {name: values[index] for name, values in heard.items()}

@@ -157,10 +157,10 @@ def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str,
     """One table of all tested stages, or none where no team divides; `worlds`: name in the results -> in the table."""
     title = f"{caption}: division of entities"
     columns = (*MEASURES, *sorted({line.metric for line in results if line.metric.startswith("own_entities_")}))
-    mine = [line for line in results if line.table == caption and not line.condition_and_stage[0]]
+    mine = [line for line in results if not line.condition_and_stage[0]]
     named = [(line, worlds.get(line.world)) for line in mine]
     cells = [
-        dataclasses.replace(line, table=title, world=world, condition="")
+        dataclasses.replace(line, world=world, condition="")
         for line, world in named
         if world is not None and line.metric in columns
     ]

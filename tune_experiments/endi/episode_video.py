@@ -20,7 +20,7 @@ from rl_envs.rtfm.world import Rtfm
 from rl_models.networks.entity_divider import ENTITIES, MASK
 from tune_experiments.play.captions import agent_captions, with_captions
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.recording import SEED, shown_episode
 from tune_experiments.play.spectator import Spectator
 
 Colour: TypeAlias = tuple[int, int, int]
@@ -108,17 +108,14 @@ class DivisionSpectator(Spectator):
 
 def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray]:
     """One frame a choice and one for the end, [H, W, 3] uint8, all of one size."""
-    index = chosen_episode(policy, seed)
-    world: Any  # RTFM and MESSENGER have scenes
-    with candidate_worlds(policy) as world:
-        steps = steps_of_episode(policy, world, seed, index)
+    with shown_episode(policy, seed) as (world, index, steps):
         scene, seen, reward = world.scene(index), _seen(world, index), np.zeros(world.num_agents)
         frames, captions = [], []
-        for number, (actions, rewards, *_) in enumerate(steps, start=1):
-            captions.append(agent_captions(world, [world.action_names[action] for action in actions[index]]))
+        for number, step in enumerate(steps, start=1):
+            captions.append(agent_captions(world, step.chosen))
             picture = look.draw(scene, f"{policy.method}, step {number}")
             frames.append(ringed(picture, _owners(policy, index, look.cells(seen)), look.cell_pixels, look.colours))
-            scene, seen, reward = world.scene(index), _seen(world, index), rewards[index]
+            scene, seen, reward = world.scene(index), _seen(world, index), step.rewards[index]
         paid = ", ".join(f"{value:+.2f}" for value in reward)
         end = look.draw(scene, f"{policy.method}, the end: rewards {paid}")
         return with_captions([*frames, end], [*captions, agent_captions(world)])

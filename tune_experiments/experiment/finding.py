@@ -1,4 +1,4 @@
-"""Experiments by name, and the trials of a run.
+"""Experiments by name.
 
 Importing a module runs its code. Names that the user gives are imported; names in a file only if the caller allows
 their module (`allow`).
@@ -188,13 +188,3 @@ def read_configuration(experiment: BaseExperiment[Config], data: Any) -> Config:
 def trial_name(method: str, seed: int) -> str:
     """Name of a trial and of its folder."""
     return f"{method}-seed{seed}"
-
-
-def trial_folders(experiment: BaseExperiment[Config], config: Config, out: Path) -> dict[str, dict[int, Path]]:
-    """Trial folders of a run: method -> seed -> folder."""
-    found: dict[str, dict[int, Path]] = {}
-    for method in experiment.methods(config):
-        seeds = {one.name.removeprefix(f"{method}-seed"): one for one in (out / "trials").glob(f"{method}-seed*")}
-        if by_seed := {int(seed): folder for seed, folder in seeds.items() if seed.isdigit()}:
-            found[method] = dict(sorted(by_seed.items()))
-    return found

@@ -16,7 +16,6 @@ from rl_envs.core.errors import did_you_mean
 from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.experiment.finding import find_stored
 from tune_experiments.launch import saved_results
 from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import PaperTable
@@ -87,12 +86,13 @@ def export(command: Export, console: Console) -> None:
 
 
 def _tables(path: Path, allow: Sequence[str]) -> Sequence[PaperTable]:
-    from tune_experiments.launch.report import make_tables, read_rows
-
     if _is_saved(path):
         return saved_results.read_saved(path).tables()
-    experiment, config = find_stored(*read_config(path), allow, path / CONFIG_FILE)
-    return make_tables(experiment, config, read_rows(experiment, path), path)
+    from tune_experiments.launch.report import record
+    from tune_experiments.run.stored_run import StoredRun
+
+    run = StoredRun.open(path, allow)
+    return record(run).tables(run.experiment)
 
 
 def name_runs(paths: Sequence[Path]) -> dict[str, Path]:

@@ -15,11 +15,12 @@ from typing import Generic
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
-from tune_experiments.experiment.finding import trial_folders, trusting
+from tune_experiments.experiment.finding import trusting
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.reports import Callback as Callback
+from tune_experiments.run.stored_run import StoredRun
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Run(Generic[Config]):
     @property
     def trials(self) -> dict[str, dict[int, Path]]:
         """Method -> seed -> folder with log, TensorBoard events and checkpoints; none after a search."""
-        return trial_folders(self.experiment, self.config, self.folder)
+        return StoredRun(self.folder, self.experiment, self.config).trials
 
     def load_policy(self, method: str | None = None, seed: int | None = None) -> LoadedPolicy:
         """A trained policy: by default of the first trained method with its lowest seed.

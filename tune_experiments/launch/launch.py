@@ -21,10 +21,10 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.config_file import CONFIG_YAML, check_for_secrets, write_config_file
 from tune_experiments.experiment.curriculum import Plan
-from tune_experiments.experiment.finding import trial_folders, trial_name
+from tune_experiments.experiment.finding import trial_name
 from tune_experiments.experiment.unread_flags import check_flags
 from tune_experiments.launch.finished_run import Callback, Run
-from tune_experiments.launch.report import show_results, tested_trials
+from tune_experiments.launch.report import show_results
 from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result, read_results, remove_rows, replace_rows
 from tune_experiments.results.tables import PaperTable
@@ -50,6 +50,7 @@ from tune_experiments.run.request import (
 )
 from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, MODELS, RunFolder, read_config, read_sessions
 from tune_experiments.run.speed import cost
+from tune_experiments.run.stored_run import StoredRun
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.tuning import STOPPED, describe_ignored_processes, graceful_stop, run_local_trials, run_trials
 from tune_experiments.search.folder import check_not_search_folder
@@ -114,6 +115,11 @@ class Session(Generic[Config]):
         """Folder or URI of the results, as the user named it."""
         return self.sync.uri if self.sync is not None else str(self.folder.path)
 
+    @property
+    def stored(self) -> StoredRun[Config]:
+        """The run folder, to read."""
+        return StoredRun(self.folder.path, self.experiment, self.config)
+
     def train_and_evaluate(self) -> Run[Config]:
         """Every method with every seed."""
         check_not_search_folder(self.folder.path)
@@ -123,19 +129,19 @@ class Session(Generic[Config]):
         form |= {} if self.slice is None else {"ends_at": self.slice.ends_at}
         requests = [request | form for request in requests]
         failures = self._train_unfinished([TuneSession(requests)])
-        for by_seed in tested_trials(self.experiment, self.config, self.folder.path).values():
+        for by_seed in self.stored.tested.values():
             for folder in by_seed.values():  # also of seeds of earlier sessions, whose lines may have been deleted
                 replace_rows(self.folder.results, read_test_results(folder) or [])
         if any(self._is_unfinished(request) and request["name"] not in failures for request in requests):
             self.console.print(self._describe_progress(requests))
             return replace(self._ended(read_results(self.folder.path), [], failures), is_complete=False)
         uri = self.sync.uri if self.sync else None
-        results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, uri)
+        results, tables = show_results(self.stored, self.console, uri)
         return self._ended(results, tables, failures)
 
     def _remove_outdated_rows(self) -> None:
         """Remove results of trials with another budget; those trials are tested again."""
-        for method, by_seed in trial_folders(self.experiment, self.config, self.folder.path).items():
+        for method, by_seed in self.stored.trials.items():
             for seed, folder in by_seed.items():
                 rows = read_test_results(folder)
                 if rows and not is_tested_with(folder, grown_values(self.config)):
@@ -330,7 +336,7 @@ def trial_requests(
     experiment: BaseExperiment[Config], config: Config, seeds: Sequence[int], folder: RunFolder
 ) -> list[Request]:
     """Requests for every method with every seed; a method that does not depend on seeds is run once, in any session."""
-    there = trial_folders(experiment, config, folder.path)
+    there = StoredRun(folder.path, experiment, config).trials
     trials = [
         (method, seed if experiment.depends_on_seed(method) else min(there.get(method, seeds[:1])))
         for seed in seeds

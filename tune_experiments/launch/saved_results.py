@@ -26,11 +26,17 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.results.main_comparison import BEFORE, UNANNOUNCED, MainComparison
+from tune_experiments.results.main_comparison import BEFORE, UNANNOUNCED, MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import RANGES, PaperTable
+from tune_experiments.results.tables import RANGES, PaperTable, with_note
 from tune_experiments.run.manifest import without_run_folder
-from tune_experiments.run.run_folder import changed_flags, describe_models, with_run_notes
+from tune_experiments.run.run_folder import (
+    changed_flags,
+    describe_models,
+    has_provenance,
+    with_announcement_times,
+    with_model_notes,
+)
 
 T = TypeVar("T")
 SUFFIX = ".jsonl.gz"
@@ -42,7 +48,7 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SavedRun:
-    """Contents of a saved file.
+    """What is known of a run without its folder: the contents of a saved file.
 
     A commit that ends with `+` had local changes, `untested` trials have no results, `settings` is a hash of the
     configuration without its methods, and `is_other_task` says that the paper's numbers are of another task.
@@ -60,13 +66,17 @@ class SavedRun:
     is_other_task: bool = False
     results: tuple[Result, ...] = ()
 
-    def tables(self) -> list[PaperTable]:
-        """The tables of the experiment under its present caption, with their verdicts."""
-        experiment = find_experiment(self.experiment)
-        tables = experiment.tables([replace(line, table=experiment.caption) for line in self.results])
-        return with_run_notes(
-            tables, self.results, self.comparisons, self.models, self.changed, self.untested, self.is_other_task
-        )
+    def tables(self, experiment: BaseExperiment | None = None) -> list[PaperTable]:
+        """The tables of the experiment, by default found by its name, with verdicts and notes in their captions.
+
+        Tables of another task than the paper's do not show its numbers.
+        """
+        tables = (experiment or find_experiment(self.experiment)).tables(self.results)
+        if self.is_other_task:
+            tables = [table.without_paper() for table in tables]
+        tables = with_verdicts(with_model_notes(tables, self.models), self.comparisons, self.results)
+        tables = with_note(tables, f"Continued with other flags: {'; '.join(self.changed)}." * bool(self.changed))
+        return with_note(tables, f"Not tested, and so left out: {', '.join(self.untested)}." * bool(self.untested))
 
     def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
         """The tables, and their origin.
@@ -83,40 +93,34 @@ class SavedRun:
         return "\n".join([first, "", *(f"    {command}" for command in self.commands)])
 
 
-def save(
+def make_record(
     experiment: BaseExperiment[Config],
     config: Config,
     results: Sequence[Result],
     sessions: Sequence[Mapping[str, Any]],
-    path: Path,
-    untested: Sequence[str] = (),
-) -> None:
-    """Write the saved file of a run, in which trials named in `untested` have no results.
-
-    Raises UserError for a custom experiment, a wrong name, another file of that name, or too many bytes.
-    """
-    from tune_experiments.run.run_folder import with_announcement_times
-
-    gits = (session["git"] or {"commit": None, "dirty": False} for session in sessions)
-    commands = (shlex.split(without_run_folder(session["command"])) for session in sessions)
-    saved = SavedRun(
+    untested: tuple[str, ...] = (),
+) -> SavedRun:
+    """What is known of a run from its results and sessions; trials named in `untested` have no results."""
+    known = [session for session in sessions if has_provenance(session)]
+    gits = (session["git"] or {"commit": None, "dirty": False} for session in known)
+    commands = (shlex.split(without_run_folder(session["command"])) for session in known)
+    return SavedRun(
         experiment.entry_point,
         tuple(dict.fromkeys(f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}" for git in gits)),
         tuple(dict.fromkeys(shlex.join(["python", *words]) for _, *words in commands)),
         tuple(sorted({line.seed for line in results if line.seed is not None})),
         tuple(with_announcement_times(experiment.main_comparisons(config), sessions)),
-        tuple(describe_models(sessions)),
-        tuple(changed_flags(sessions)),
-        tuple(untested),
+        describe_models(sessions),
+        changed_flags(sessions),
+        untested,
         _digest(config),
         experiment.is_other_task(config),
         tuple(results),
     )
-    write_saved(saved, path)
 
 
 def write_saved(saved: SavedRun, path: Path) -> None:
-    """Write a saved file; raises UserError as `save` does."""
+    """Write a saved file; UserError for a custom experiment, a wrong name, another file of it, or too many bytes."""
     check_save_path(path)
     if path.exists() and (there := read_saved(path).experiment) != saved.experiment:
         raise UserError(f"{path} has results of {there}: name another file with --save")
@@ -200,7 +204,7 @@ def _comparisons_of_all(runs: Sequence[SavedRun]) -> tuple[MainComparison, ...]:
 def check_save_path(path: Path) -> None:
     """Check the name of a saved file, before its run is read.
 
-    Raises UserError for a wrong name, or a file of this name that is not from `save`.
+    Raises UserError for a wrong name, or a file of this name that is not from `write_saved`.
     """
     if not path.name.endswith(SUFFIX):
         raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
@@ -212,7 +216,7 @@ def check_save_path(path: Path) -> None:
 
 
 def read_saved(path: Path) -> SavedRun:
-    """Read a file of `save`; UserError if it is missing or damaged."""
+    """Read a file of `write_saved`; UserError if it is missing or damaged."""
     try:
         head, *lines = gzip.decompress(path.read_bytes()).decode().splitlines()
         first, rest = json.loads(head), [json.loads(line) for line in lines]

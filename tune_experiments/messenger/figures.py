@@ -19,7 +19,7 @@ from rl_envs.messenger.world import Messenger
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.messenger.config import GROUNDED
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, failed_episode, steps_of_episode
+from tune_experiments.play.recording import SEED, PlayedStep, failed_episode, shown_episode
 from tune_experiments.play.trial_figures import Draw, Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
 
@@ -57,27 +57,30 @@ def _name(method: str) -> str:
 
 def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """One frame a choice and one for the end, [H, W, 3] uint8, all of one size."""
-    return _frames(policy, seed, chosen_episode(policy, seed))
+    return _frames(policy, seed)
 
 
-def _frames(policy: LoadedPolicy, seed: int, index: int) -> list[np.ndarray]:
+def _frames(policy: LoadedPolicy, seed: int, index: int | None = None) -> list[np.ndarray]:
     return [render.draw(scene, caption=caption) for scene, caption in watch_reading(policy, seed, index)]
 
 
-def watch_reading(policy: LoadedPolicy, seed: int, index: int) -> list[tuple[Scene, str]]:
-    """Scenes of world `index` before each choice, with its attention, and after the last one; each with a caption."""
-    with candidate_worlds(policy) as world, policy.showing_attention():
-        assert isinstance(world, Messenger)
-        return list(_moments(policy, world, seed, index))
+def watch_reading(policy: LoadedPolicy, seed: int, index: int | None = None) -> list[tuple[Scene, str]]:
+    """Scenes of the chosen world, or of world `index`, before each choice, with its attention, and after the last one.
+
+    Each has a caption.
+    """
+    with shown_episode(policy, seed, index) as (world, number, steps), policy.showing_attention():
+        return list(_moments(policy, world, number, steps))
 
 
-def _moments(policy: LoadedPolicy, world: Messenger, seed: int, index: int) -> Iterator[tuple[Scene, str]]:
-    steps = steps_of_episode(policy, world, seed, index)
+def _moments(
+    policy: LoadedPolicy, world: Messenger, index: int, steps: Iterator[PlayedStep]
+) -> Iterator[tuple[Scene, str]]:
     info: dict[str, Any] = {}
     seen, reward = world.scene(index), 0.0
-    for number, (actions, rewards, _, info) in enumerate(steps, start=1):  # noqa: B007
+    for number, (_, rewards, info, chosen, _) in enumerate(steps, start=1):  # noqa: B007
         scene = dataclasses.replace(seen, attention=_attention(policy, index, len(seen.sprites)))
-        yield scene, f"{policy.method}, step {number}: chooses {world.action_names[actions[index, 0]]}"
+        yield scene, f"{policy.method}, step {number}: chooses {chosen[0]}"
         seen, reward = world.scene(index), float(rewards[index, 0])
     yield seen, f"{policy.method}, the end: {_ending(info, index)}, reward {reward:+.1f}"
 

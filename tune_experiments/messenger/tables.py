@@ -95,20 +95,20 @@ def _title(caption: str, stage: int) -> str:
 def endings_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
     """One table of training and test games of all stages, or none for older results without endings."""
     title = f"{caption}: causes of lost games"
-    cells = game_tables(results, caption, title, _OF_ENDINGS)
+    cells = game_tables(results, _OF_ENDINGS)
     if not {cell.metric for cell in cells} & set(ENDINGS):
         return []
     table = make_table(cells, title, _OF_ENDINGS)
     return with_note([table], _ENDINGS_EXPLAINED)
 
 
-def game_tables(results: Sequence[Result], caption: str, title: str, metrics: Sequence[str]) -> list[Result]:
-    """Cells of a table, `title`, over training and test games of all stages, with the true manual."""
-    mine = [line for line in results if line.table == caption and line.metric in metrics and line.method != RANDOM]
+def game_tables(results: Sequence[Result], metrics: Sequence[str]) -> list[Result]:
+    """Cells of a table over training and test games of all stages, with the true manual."""
+    mine = [line for line in results if line.metric in metrics and line.method != RANDOM]
     plain = [line for line in mine if not line.condition_and_stage[0]]
     shown = [(line, _WORLD.fullmatch(line.world)) for line in plain]
     return [
-        dataclasses.replace(line, table=title, world=f"S{match[1]}, {match[2]}", condition="")
+        dataclasses.replace(line, world=f"S{match[1]}, {match[2]}", condition="")
         for line, match in shown
         if match and match[2] in ("train", "test")
     ]
@@ -117,7 +117,7 @@ def game_tables(results: Sequence[Result], caption: str, title: str, metrics: Se
 def reading_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
     """One table of training and test games of all stages, or none for results without readings."""
     title = f"{caption}: attention of sprites to sentences"
-    cells = game_tables(results, caption, title, tuple(GIVEN_ROLES))
+    cells = game_tables(results, tuple(GIVEN_ROLES))
     if not cells:
         return []
     there = {cell.metric for cell in cells}

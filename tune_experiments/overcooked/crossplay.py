@@ -23,7 +23,6 @@ from rl_models.policy import State, TeamOutput, TeamPolicy
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import check_for_other_files, write_atomically
-from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, play_team
@@ -33,7 +32,8 @@ from tune_experiments.results import rows as result_file
 from tune_experiments.results.intervals import interval_over_episodes
 from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, explain_below, new_figure, save
 from tune_experiments.results.rows import Result
-from tune_experiments.run.run_folder import CONFIG_FILE, read_config
+from tune_experiments.run.run_folder import read_config
+from tune_experiments.run.stored_run import StoredRun
 from tune_experiments.run.trial import CHECKPOINTS
 
 if TYPE_CHECKING:
@@ -168,11 +168,10 @@ def find_trials(run: Path, experiments: Collection[str]) -> list[StoredTrial]:
         loaded = load_policy(run)
         _check_experiment(run, loaded.experiment.name, experiments)
         return [StoredTrial(loaded.method, run, loaded.config)]
-    name, data = read_config(run)
-    _check_experiment(run, name, experiments)
-    experiment, config = find_stored(name, data, (), run / CONFIG_FILE)
-    trials = trial_folders(experiment, config, run)
-    return [StoredTrial(method, seeds[seed], config) for method, seeds in trials.items() for seed in sorted(seeds)]
+    _check_experiment(run, read_config(run)[0], experiments)
+    stored = StoredRun.open(run)
+    folders = [(method, folder) for method, seeds in stored.trials.items() for folder in seeds.values()]
+    return [StoredTrial(method, folder, stored.config) for method, folder in folders]
 
 
 def _check_experiment(run: Path, name: str, experiments: Collection[str]) -> None:

@@ -46,7 +46,7 @@ def tables(results: Sequence[Result], caption: str, columns: Sequence[str] = COL
 
 def _table(results: Sequence[Result], kitchen: str, caption: str, columns: Sequence[str]) -> PaperTable:
     title = f"{caption}: {kitchen}"
-    played = [dataclasses.replace(line, table=title, method=_row(line)) for line in results if line.world == kitchen]
+    played = [dataclasses.replace(line, method=_row(line)) for line in results if line.world == kitchen]
     table = make_table(played, title, columns)
     return dataclasses.replace(table, caption=table.caption + published_note(played, kitchen))
 

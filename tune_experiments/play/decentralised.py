@@ -10,13 +10,14 @@ import itertools
 import multiprocessing
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,22 +56,11 @@ class PlayedEpisode:
     timeout_seconds: float = TIMEOUT_SECONDS
 
 
-@dataclass(frozen=True)
-class MessageStats:
-    """Number and bytes of an agent's messages, counted once per receiver."""
-
-    messages: int = 0
-    bytes: int = 0
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)(self.messages + other.messages, self.bytes + other.bytes)
-
-
 class MessageChannel:
-    """An agent's end of the pipes to all others; `traffic` counts the messages sent so far."""
+    """An agent's end of the pipes to all others; `traffic` counts `messages` and `bytes` sent, once per receiver."""
 
     def __init__(self, agent: int, pipes: Mapping[int, Connection], timeout_seconds: float) -> None:
-        self.traffic = MessageStats()
+        self.traffic = Counter(messages=0, bytes=0)
         self._agent, self._pipes, self._timeout_seconds = agent, pipes, timeout_seconds
 
     def exchange(self, message: Tensor) -> Tensor:
@@ -81,7 +71,7 @@ class MessageChannel:
         mine = message.cpu().numpy()
         for pipe in self._pipes.values():
             pipe.send_bytes(mine.tobytes())
-            self.traffic += MessageStats(1, mine.nbytes)
+            self.traffic.update(messages=1, bytes=mine.nbytes)
         heard = {self._agent: mine}
         for agent, pipe in self._pipes.items():
             if not pipe.poll(self._timeout_seconds):
@@ -90,33 +80,29 @@ class MessageChannel:
         return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1)).to(message.device)
 
 
-def run_agent(episode: PlayedEpisode, agent: int, coordinator: Connection, others: Mapping[int, Connection]) -> None:
+@torch.inference_mode()
+def run_agent(episode: PlayedEpisode, number: int, coordinator: Connection, others: Mapping[int, Connection]) -> None:
     """Return an action for each observation until None arrives, then the message statistics, or an error's sentence."""
     torch.set_num_threads(1)
     try:
-        _act_loop(episode, agent, coordinator, others)
+        loaded = load_policy(episode.checkpoint, episode.allow, episode.device)
+        agent = AgentPolicy(loaded.policy, number)
+        channel = MessageChannel(number, others, episode.timeout_seconds)
+        chance = Chance(episode.seed, episode.world, 1)
+        no_reset = torch.zeros(1, dtype=torch.bool, device=loaded.device)  # the recurrent state starts empty
+        while (seen := coordinator.recv()) is not None:
+            drawn = chance.policy_uniforms(1 + agent.num_agents)
+            obs = to_device(seen | {_UNIFORMS: drawn}, loaded.device)
+            uniforms = obs.pop(_UNIFORMS)
+            chance.next_step()
+            coordinator.send(int(run_dialogue(agent.act(obs, no_reset, uniforms), channel.exchange)))
+        coordinator.send(channel.traffic)
     except (EOFError, OSError):
         sys.exit(_CONNECTION_LOST)
     except Exception as error:
         reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
         with contextlib.suppress(OSError):
-            coordinator.send(f"agent {agent} failed: {one_line(reason)}")
-
-
-@torch.inference_mode()
-def _act_loop(episode: PlayedEpisode, number: int, coordinator: Connection, others: Mapping[int, Connection]) -> None:
-    loaded = load_policy(episode.checkpoint, episode.allow, episode.device)
-    agent = AgentPolicy(loaded.policy, number)
-    channel = MessageChannel(number, others, episode.timeout_seconds)
-    chance = Chance(episode.seed, episode.world, 1)
-    no_reset = torch.zeros(1, dtype=torch.bool, device=loaded.device)  # the recurrent state starts empty
-    while (seen := coordinator.recv()) is not None:
-        drawn = chance.policy_uniforms(1 + agent.num_agents)
-        obs = to_device(seen | {_UNIFORMS: drawn}, loaded.device)
-        uniforms = obs.pop(_UNIFORMS)
-        chance.next_step()
-        coordinator.send(int(run_dialogue(agent.act(obs, no_reset, uniforms), channel.exchange)))
-    coordinator.send(channel.traffic)
+            coordinator.send(f"agent {number} failed: {one_line(reason)}")
 
 
 class SeparateAgents:
@@ -133,15 +119,13 @@ class SeparateAgents:
 
         Raises UserError where an agent failed, died or does not answer.
         """
-        self._send_all([{key: obs[key][:, agent] for key in self._keys} for agent in range(len(self.pipes))])
-        actions = self._collect()
+        actions = self._ask([{key: obs[key][:, agent] for key in self._keys} for agent in range(len(self.pipes))])
         self._env_steps += 1
         return np.array([actions], np.int64)
 
-    def end_episode(self) -> MessageStats:
-        """End the episode and return the statistics of all messages; raises as `act` does."""
-        self._send_all([None] * len(self.pipes))
-        return sum(self._collect(), MessageStats())
+    def end_episode(self) -> Counter[str]:
+        """End the episode and return the number and bytes of all messages; raises as `act` does."""
+        return sum(self._ask([None] * len(self.pipes)), Counter())
 
     def start(self, episode: PlayedEpisode, others: dict[int, Connection]) -> None:
         """Start the next agent's process. Its ends of the pipes are closed here."""
@@ -163,15 +147,11 @@ class SeparateAgents:
         for pipe in self.pipes:
             pipe.close()
 
-    def _send_all(self, what: Sequence[Any]) -> None:
+    def _ask(self, questions: Sequence[Any]) -> list[Any]:
+        """What each agent answers."""
         try:
-            for pipe, mine in zip(self.pipes, what, strict=True):
-                pipe.send(mine)
-        except OSError:
-            raise self._failure_cause() from None
-
-    def _collect(self) -> list[Any]:
-        try:
+            for pipe, question in zip(self.pipes, questions, strict=True):
+                pipe.send(question)
             return [self._answer(agent) for agent in range(len(self.pipes))]
         except (EOFError, OSError):
             raise self._failure_cause() from None

@@ -13,7 +13,7 @@ import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, deciding
 from tune_experiments.core.drawing import attempt_part
-from tune_experiments.play.recording import SEED, WINS, action_name, describe_action, written_by
+from tune_experiments.play.recording import SEED, WINS, action_name, describe_actions, written_by
 from tune_experiments.play.spectator import Note, Spectator, checked_drawing
 
 if TYPE_CHECKING:
@@ -121,12 +121,7 @@ class EpisodeRecorder:
         own = {key: value[index] for key, value in obs.items()}
         policy = _JointView(output, index, self.episode.actions)
         everyone_decides = decides is None or bool(decides[index].all())
-        chosen = [
-            describe_action(actions, index, agent, self.episode.actions)
-            if decides is None or decides[index, agent]
-            else ""
-            for agent in range(len(world.agents))
-        ]
+        chosen = describe_actions(world, actions, index, decides, waiting="")
         shown = functools.partial(attempt_part, self.episode.missing)
         extras, spectator = output.extras, self._spectator
         agents = tuple(

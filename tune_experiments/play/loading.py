@@ -37,11 +37,12 @@ from rl_models.training.checkpoint import (
 from rl_models.training.collector import to_numpy
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.finding import find_stored, trial_folders, trusted_modules
+from tune_experiments.experiment.finding import find_stored, trusted_modules
 from tune_experiments.play.team_paths import in_package
 from tune_experiments.run.curriculum_state import restore_curriculum
 from tune_experiments.run.ray_cluster import checked_device
-from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
+from tune_experiments.run.run_folder import CONFIG_FILE, check_version
+from tune_experiments.run.stored_run import StoredRun
 from tune_experiments.run.trial import CHECKPOINTS
 
 Arrays = dict[str, np.ndarray]
@@ -242,9 +243,7 @@ def _list_trials(run: Path, allow: Sequence[str]) -> list[Path]:
     """Trial folders of a run in the order of its table: the first method's first."""
     if not (run / CONFIG_FILE).exists():
         return []
-    experiment, config = find_stored(*read_config(run), allow, run / CONFIG_FILE)
-    trials = trial_folders(experiment, config, run)
-    return [folder for seeds in trials.values() for _, folder in sorted(seeds.items())]
+    return [folder for seeds in StoredRun.open(run, allow).trials.values() for folder in seeds.values()]
 
 
 def chosen_checkpoint(trial: Path) -> Path | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from rl_models.configuration import DeviceChoice
 from tune_experiments.core.errors import UserError
 
 if TYPE_CHECKING:
-    from tune_experiments.play.captions import Caption
     from tune_experiments.play.loading import LoadedPolicy
 
 CANDIDATES = 16
@@ -25,23 +24,41 @@ WINS = ("success", "win_rate", "win")
 """Metrics of environments that are 1 in an episode that the team has won."""
 
 
+class PlayedStep(NamedTuple):
+    """One env step of B worlds, of which one is shown.
+
+    Attributes:
+        actions, rewards, info: Joint actions of all worlds, their rewards [B, N], and what the step tells beside them.
+        chosen: Action of each agent of the shown world in words; `-` for one that waits or has left.
+        messages: Text that each agent wrote in it; empty for none.
+    """
+
+    actions: Any
+    rewards: np.ndarray
+    info: dict[str, Any]
+    chosen: list[str]
+    messages: list[str]
+
+
 def record_episode(policy: LoadedPolicy, seed: int = SEED, captions: bool = True) -> list[np.ndarray]:
     """Frames of the solved episode of median length among 16, or of the first if none is solved, uint8 [H, W, 3] each.
 
     With `captions`, names, actions and messages of the agents stand below the pictures.
     """
-    from tune_experiments.play.captions import with_captions
+    from tune_experiments.play.captions import agent_captions, with_captions
 
-    frames, lines = _frames_and_captions(policy, seed, chosen_episode(policy, seed))
+    with shown_episode(policy, seed) as (world, index, steps):
+        frames, lines = [world.render(index)], [agent_captions(world)]
+        for step in steps:
+            frames.append(world.render(index))
+            lines.append(agent_captions(world, step.chosen, step.messages))
     return with_captions(frames, lines) if captions else frames
 
 
 def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
     """Lines that describe the episode of `record_episode`: texts, messages, actions, rewards and metrics."""
-    index = chosen_episode(policy, seed)
-    with candidate_worlds(policy) as world:
-        steps = steps_of_episode(policy, world, seed, index)
-        yield from describe_steps(world, steps, index, lambda agent: written_by(policy, index, agent))
+    with shown_episode(policy, seed) as (world, index, steps):
+        yield from describe_steps(world, steps, index)
 
 
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
@@ -68,9 +85,9 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     agents = separate_agents(episode, first_agent.num_agents, first_agent.observation_keys)
     with contextlib.closing(world), agents as team:
         yield f"{first_agent.num_agents} processes, one per agent; per step, {_exchanged(policy, obs)}"
-        yield from describe_steps(world, _continue(team.act, world, obs, 0), 0)
+        yield from describe_steps(world, _play(team.act, world, obs, 0), 0)
         traffic = team.end_episode()
-        yield f"{traffic.messages:,} messages sent between agents, {traffic.bytes:,} bytes"
+        yield f"{traffic['messages']:,} messages sent between agents, {traffic['bytes']:,} bytes"
 
 
 def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
@@ -99,8 +116,19 @@ def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
     return str(network.message_text(output.extras[MESSAGES][index, 0, agent].cpu().numpy()))
 
 
-def describe_action(actions: Any, index: int, agent: int, names: Sequence[str]) -> str:
-    """Action of an agent in world `index`: its name or number, or each factor with its number or numbers."""
+def describe_actions(
+    world: World, actions: Any, index: int, decides: np.ndarray | None, waiting: str = "-"
+) -> list[str]:
+    """Action of each agent of world `index`; `waiting` for one that does not choose, because it waits or has left."""
+    names = tuple(map(str, getattr(world, "action_names", ())))
+    return [
+        _describe_action(actions, index, agent, names) if decides is None or decides[index, agent] else waiting
+        for agent in range(len(world.agents))
+    ]
+
+
+def _describe_action(actions: Any, index: int, agent: int, names: Sequence[str]) -> str:
+    """Name or number of an action, or each factor with its number or numbers."""
     if isinstance(actions, dict):
         chosen = {factor: values[index, agent] for factor, values in actions.items()}
         return ", ".join(
@@ -115,27 +143,17 @@ def action_name(action: int, names: Sequence[str]) -> str:
     return names[action] if action < len(names) else str(action)
 
 
-def describe_steps(
-    world: World,
-    steps: Iterator[tuple[Any, Any, Any, Any]],
-    index: int,
-    written: Callable[[int], str] = lambda agent: "",
-) -> Iterator[str]:
-    """Lines of an episode: texts and messages when they change, actions and rewards of each step, the metrics.
-
-    An agent that does not choose at a step, because it waits or has left, has `-` in place of an action.
-    """
+def describe_steps(world: World, steps: Iterator[PlayedStep], index: int) -> Iterator[str]:
+    """Lines of an episode: texts and messages when they change, actions and rewards of each step, the metrics."""
     info: dict[str, Any] = {}
     shown: dict[str, str] = {}
-    read, decides = _read(world, index), deciding(world.observe())
-    for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
-        messages = {f"{agent} writes": written(i) for i, agent in enumerate(world.agents)}
-        now = read | {key: text for key, text in messages.items() if text}
+    read = _read(world, index)
+    for number, (_, rewards, info, chosen, messages) in enumerate(steps, start=1):  # noqa: B007
+        now = read | {f"{agent} writes": text for agent, text in zip(world.agents, messages, strict=True) if text}
         yield from (f"      {key}: {text}" for key, text in now.items() if shown.get(key) != text)
-        chosen = _describe_actions(world, actions, index, decides)
         done = [f"{agent}: {action}" for agent, action in zip(world.agents, chosen, strict=True)]
-        yield f"{step:4d}  {', '.join(done)}  (rewards {', '.join(f'{value:+z.2f}' for value in reward[index])})"
-        shown, read, decides = now, _read(world, index), deciding(world.observe())
+        yield f"{number:4d}  {', '.join(done)}  (rewards {', '.join(f'{value:+z.2f}' for value in rewards[index])})"
+        shown, read = now, _read(world, index)
     place = list(info["done_worlds"]).index(index)
     episode = {name: value[place] for name, value in info["episode"].items()}
     yield "  ".join(f"{name} {np.round(value, 3)}" for name, value in episode.items())
@@ -157,11 +175,6 @@ def _read(world: World, index: int) -> dict[str, str]:
     return {key: text.replace("\n", " | ") for key, text in (shared | own).items()}
 
 
-def candidate_worlds(policy: LoadedPolicy) -> contextlib.closing[World]:
-    """Context with the worlds whose first episodes can be chosen; closes them."""
-    return contextlib.closing(policy.make_world(CANDIDATES))
-
-
 def chosen_episode(policy: LoadedPolicy, seed: int) -> int:
     """The solved episode of median length."""
     length, solved = play_candidates(policy, seed)
@@ -181,7 +194,7 @@ def _of_middle_length(length: np.ndarray, among: np.ndarray) -> int:
 
 def play_candidates(policy: LoadedPolicy, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Length [B] in env steps and success [B] bool of each world's first episode."""
-    with candidate_worlds(policy) as world:
+    with contextlib.closing(policy.make_world(CANDIDATES)) as world:
         length, solved = np.zeros(world.num_worlds), np.full(world.num_worlds, False)
         running = np.ones(world.num_worlds, bool)
         obs, first = world.reset(seed), None
@@ -199,46 +212,32 @@ def play_candidates(policy: LoadedPolicy, seed: int) -> tuple[np.ndarray, np.nda
     return length, solved
 
 
-def _frames_and_captions(policy: LoadedPolicy, seed: int, index: int) -> tuple[list[np.ndarray], list[list[Caption]]]:
-    """Pictures at the start and after each env step, and what each agent has done in that step."""
-    from tune_experiments.play.captions import agent_captions
+@contextlib.contextmanager
+def shown_episode(
+    policy: LoadedPolicy, seed: int = SEED, index: int | None = None
+) -> Iterator[tuple[Any, int, Iterator[PlayedStep]]]:
+    """Play the first episode of a world, by default the chosen one: all worlds at its start, its index, and its steps.
 
-    with candidate_worlds(policy) as world:
-        steps = steps_of_episode(policy, world, seed, index)
-        frames, captions = [world.render(index)], [agent_captions(world)]
-        decides = deciding(world.observe())
-        for actions, *_ in steps:
-            messages = [written_by(policy, index, agent) for agent in range(world.num_agents)]
-            captions.append(agent_captions(world, _describe_actions(world, actions, index, decides), messages))
-            frames.append(world.render(index))
-            decides = deciding(world.observe())
-        return frames, captions
-
-
-def _describe_actions(world: World, actions: Any, index: int, decides: np.ndarray | None) -> list[str]:
-    """Action of each agent; `-` for one that does not choose at this step, because it waits or has left."""
-    names = tuple(map(str, getattr(world, "action_names", ())))
-    return [
-        describe_action(actions, index, agent, names) if decides is None or decides[index, agent] else "-"
-        for agent in range(world.num_agents)
-    ]
+    The worlds, of a type that the experiment knows, are closed at the end.
+    """
+    index = chosen_episode(policy, seed) if index is None else index
+    with contextlib.closing(policy.make_world(CANDIDATES)) as world:
+        world.auto_resets = False
+        obs = world.reset(seed)
+        policy.reset(seed, world.texts)
+        yield world, index, _play(policy.act, world, obs, index, lambda agent: written_by(policy, index, agent))
 
 
-def steps_of_episode(policy: LoadedPolicy, world: World, seed: int, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
-    """Play until world `index` ends; the world is reset at the call, before the first step."""
-    world.auto_resets = False
-    obs = world.reset(seed)
-    policy.reset(seed, world.texts)
-    return _continue(policy.act, world, obs, index)
-
-
-def _continue(act: Callable[[Any], Any], world: World, obs: Any, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
-    while True:
-        actions = act(obs)
-        obs, reward, terminated, truncated, info = world.step(actions)
+def _play(
+    act: Callable[[Any], Any], world: World, obs: Any, index: int, written: Callable[[int], str] = lambda agent: ""
+) -> Iterator[PlayedStep]:
+    """Play until world `index` ends."""
+    ended = np.zeros(world.num_worlds, bool)
+    while not ended[index]:
+        obs = world.next_episode(np.flatnonzero(ended)) if ended.any() else obs
+        decides, actions = deciding(obs), act(obs)
+        chosen = describe_actions(world, actions, index, decides)
+        messages = [written(agent) for agent in range(world.num_agents)]
+        obs, rewards, terminated, truncated, info = world.step(actions)
         ended = terminated | truncated
-        yield actions, reward, ended, info
-        if ended[index]:
-            return
-        if ended.any():
-            obs = world.next_episode(np.flatnonzero(ended))
+        yield PlayedStep(actions, rewards, info, chosen, messages)

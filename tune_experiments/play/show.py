@@ -10,14 +10,15 @@ from rl_models.configuration import DeviceChoice
 from tune_experiments.core.drawing import Drawn, Missing, short_reason
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_atomically
-from tune_experiments.experiment.finding import find_stored, trial_folders, trial_name
+from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.episode import MAX_STEPS
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.play.pretrained import CARD
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.viewer.page import Curves, ShownTeam, render_page
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
-from tune_experiments.run.run_folder import CONFIG_FILE, read_config
+from tune_experiments.run.run_folder import CONFIG_FILE
+from tune_experiments.run.stored_run import StoredRun
 
 PAGE = "episodes.html"
 PAGE_MAX_STEPS = 160
@@ -33,8 +34,7 @@ def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "au
     """The team of each method of a run folder, or the one team of a path; as for `load_policy`."""
     if not (path / CONFIG_FILE).exists():
         return [load_policy(path, allow, device)]
-    experiment, config = find_stored(*read_config(path), allow, path / CONFIG_FILE)
-    folders = [next(iter(seeds.values())) for seeds in trial_folders(experiment, config, path).values()]
+    folders = [next(iter(seeds.values())) for seeds in StoredRun.open(path, allow).trials.values()]
     trained = [folder for folder in folders if chosen_checkpoint(folder) is not None]
     return [load_policy(folder, allow, device) for folder in trained or [path]]
 

@@ -44,7 +44,7 @@ class PaperTable:
     """A finished table.
 
     Attributes:
-        title: The table's name in results.jsonl.
+        title: Its heading.
         metrics: The columns.
         rows: (label, one number a metric or None); the paper's rows have labels that end in ", paper".
         caption: What the intervals are over, and how long the methods trained.
@@ -124,41 +124,37 @@ class PaperTable:
 
 def make_table(
     results: Sequence[Result],
-    table: str,
+    title: str,
     metrics: Sequence[str] | None = None,
     paper: PaperNumbers | None = None,
     missing: Mapping[str, str] | None = None,
     names_world: bool = False,
 ) -> PaperTable:
-    """Build one table; UserError if no line belongs to it.
+    """Build one table; UserError if there are no lines.
 
     Args:
-        results: Rows of results.jsonl.
-        table: Name of the table in these rows.
+        results: Rows of results.jsonl that belong to the table.
+        title: Title of the table.
         metrics: The columns, in order; by default all metrics that are there.
         paper: The paper's numbers.
         missing: Metric -> text of a cell without a number.
         names_world: Whether the caption names the environment if all rows have the same; otherwise labels name it.
     """
-    mine = [result for result in results if result.table == table]
-    if not mine:
-        known = ", ".join(sorted({result.table for result in results})) or "none"
-        raise UserError(
-            f"no results belong to the table {table!r} (tables there are: {known}); run the experiment first"
-        )
-    metrics = list(dict.fromkeys(line.metric for line in mine)) if metrics is None else metrics
+    if not results:
+        raise UserError(f"no results belong to the table {title!r}; run the experiment first")
+    metrics = list(dict.fromkeys(line.metric for line in results)) if metrics is None else metrics
     rows: list[tuple[str, tuple[Interval | None, ...]]] = []
-    for label, lines in _by_row(mine).items():
+    for label, lines in _by_row(results).items():
         of_metric = _by_metric(lines)
         rows.append((label, tuple(_number(of_metric.get(metric, ())) for metric in metrics)))
         printed = (paper or {}).get(lines[0].method, {})
         if any(metric in printed for metric in metrics):
             cells = tuple(Interval(printed[metric], None, None) if metric in printed else None for metric in metrics)
             rows.append((f"{label}{_PAPER}", cells))
-    worlds = {result.world for result in mine}
+    worlds = {result.world for result in results}
     where = f"Measured in {worlds.pop()}. " if names_world and len(worlds) == 1 else ""
-    caption = where + _caption(_by_row(mine))
-    return PaperTable(table, tuple(metrics), tuple(rows), caption, missing or {})
+    caption = where + _caption(_by_row(results))
+    return PaperTable(title, tuple(metrics), tuple(rows), caption, missing or {})
 
 
 def with_note(tables: Sequence[PaperTable], note: str) -> list[PaperTable]:

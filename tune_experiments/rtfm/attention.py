@@ -14,7 +14,7 @@ import numpy as np
 from rl_envs.rtfm.arena import Arena
 from rl_models.networks.matching import CELLS
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.recording import SEED, PlayedStep, shown_episode
 from tune_experiments.results.plots.figures import REMARK, explain_below, new_figure, save
 
 PANELS = 3
@@ -68,21 +68,17 @@ class Moment:
 
 def watch_reading(policy: LoadedPolicy, seed: int = SEED) -> list[Moment]:
     """One episode of a team's first agent: T choices, and the end."""
-    index = chosen_episode(policy, seed)
-    with candidate_worlds(policy) as world, policy.showing_attention():
-        assert isinstance(world, Arena)
-        return list(_moments(policy, world, seed, index))
+    with shown_episode(policy, seed) as (world, index, steps), policy.showing_attention():
+        return list(_moments(policy, world, index, steps))
 
 
-def _moments(policy: LoadedPolicy, world: Arena, seed: int, index: int) -> Iterator[Moment]:
-    steps = steps_of_episode(policy, world, seed, index)
+def _moments(policy: LoadedPolicy, world: Arena, index: int, steps: Iterator[PlayedStep]) -> Iterator[Moment]:
     seen, things, reward = _seen(world, index), things_in(world, index), 0.0
-    for actions, rewards, *_ in steps:
+    for step in steps:
         mentions = _mentions(policy, index, things, seen)
         attention = {one.thing: one.weights for one in mentions} or _attention(policy, index, len(seen.words))
-        action = world.action_names[actions[index, 0]]
-        yield replace(seen, attention=attention, mentions=mentions, action=action)
-        seen, things, reward = _seen(world, index), things_in(world, index), float(rewards[index, 0])
+        yield replace(seen, attention=attention, mentions=mentions, action=step.chosen[0])
+        seen, things, reward = _seen(world, index), things_in(world, index), float(step.rewards[index, 0])
     yield replace(seen, reward=reward)
 
 

@@ -150,11 +150,9 @@ def evaluate_last(config: MatchingRtfmConfig, policy: TeamPolicy) -> Tests:
 def stage_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
     """Win rates in test games at the end of each stage before the last, if any; stages are columns."""
     title = f"{caption}: stage by stage"
-    of_stages = {line: _get_stage(line) for line in results if line.metric == "win_rate" and line.table == caption}
+    of_stages = {line: _get_stage(line) for line in results if line.metric == "win_rate"}
     cells = [
-        dataclasses.replace(line, table=title, metric=stage, world="", condition="")
-        for line, stage in of_stages.items()
-        if stage
+        dataclasses.replace(line, metric=stage, world="", condition="") for line, stage in of_stages.items() if stage
     ]
     stages = list(dict.fromkeys(cell.metric for cell in cells))
     return [make_table(cells, title, stages)] if stages else []

@@ -132,7 +132,7 @@ _ONE_SPLIT = "test"
 
 def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
     """Table of win rates, beside those of the paper (method -> column -> win rate)."""
-    lines = [line for line in results if line.metric == "win_rate" and line.table == caption]
+    lines = [line for line in results if line.metric == "win_rate"]
     names = {
         line: f"{SHUFFLED}_{_room(line.world)}" if line.condition == SHUFFLED else line.place
         for line in lines
@@ -158,7 +158,7 @@ def of_last_games(results: Sequence[Result]) -> list[Result]:
 def transfer_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
     """Win rates on training assignments by previous stages (rows) and next game (columns), beside the paper's."""
     title = f"{caption}: stage by stage"
-    cells = [dataclasses.replace(cell, table=title) for cell in transfers([r for r in results if r.table == caption])]
+    cells = transfers(results)
     games = {cell.metric for cell in cells}
     return make_table(cells, title, [game for game in GAMES if game in games], paper)
 

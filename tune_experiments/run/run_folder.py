@@ -24,8 +24,8 @@ from tune_experiments.core.config_json import ABSENT
 from tune_experiments.core.config_path import Difference, Rules, find_differences, leaves
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
-from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison, with_verdicts
-from tune_experiments.results.rows import RESULTS_FILE, Result
+from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
+from tune_experiments.results.rows import RESULTS_FILE
 from tune_experiments.results.tables import PaperTable, with_note
 from tune_experiments.run.manifest import concord_version, describe_session
 
@@ -216,12 +216,12 @@ def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any
     sessions = read_json(path).get("sessions")
     if not isinstance(sessions, list) or not all(isinstance(session, dict) for session in sessions):
         raise UserError(f"{path} lists no sessions of a run; restore it or use another --out folder")
-    if not may_be_missing and not (sessions and all(map(_has_provenance, sessions))):
+    if not may_be_missing and not (sessions and all(map(has_provenance, sessions))):
         raise UserError(f"{path} has a session without command, commit or versions, or no session; restore it")
     return sessions
 
 
-def _has_provenance(session: Mapping[str, Any]) -> bool:
+def has_provenance(session: Mapping[str, Any]) -> bool:
     """Whether a session has a command, versions, and a commit (null outside of a checkout)."""
     git = session.get("git", {})
     if isinstance(git, dict):
@@ -309,23 +309,3 @@ def changed_flags(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Flags that changed between the sessions of a run, each once, with their former values."""
     lists = (session.get(CHANGED) for session in sessions)
     return tuple(dict.fromkeys(str(flag) for one in lists if isinstance(one, list) for flag in one))
-
-
-def with_run_notes(
-    tables: Sequence[PaperTable],
-    results: Sequence[Result],
-    comparisons: Sequence[MainComparison],
-    models: Sequence[str],
-    changed: Sequence[str],
-    untested: Sequence[str],
-    is_other_task: bool,
-) -> list[PaperTable]:
-    """The tables of a run, with its models, verdicts, changed flags and trials without results in their captions.
-
-    Tables of another task than the paper's do not show its numbers.
-    """
-    if is_other_task:
-        tables = [table.without_paper() for table in tables]
-    tables = with_verdicts(with_model_notes(tables, models), comparisons, results)
-    tables = with_note(tables, f"Continued with other flags: {'; '.join(changed)}." if changed else "")
-    return with_note(tables, f"Not tested, and so left out: {', '.join(untested)}." if untested else "")

@@ -22,7 +22,7 @@ from rl_models.runtime.added_observations import MESSAGES
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.recording import SEED, shown_episode
 from tune_experiments.play.spectator import Note, Spectator
 from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
@@ -80,14 +80,11 @@ class KitchenSpectator(Spectator):
 
 def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
     """The solved episode of median length, if any."""
-    index = chosen_episode(policy, seed)
-    with candidate_worlds(policy) as world:
-        assert isinstance(world, Salad)
-        steps = steps_of_episode(policy, world, seed, index)
+    with shown_episode(policy, seed) as (world, index, steps):
         narrator, moments, info = Narrator(world), [], dict[str, Any]()
         messages = ("",) * world.num_agents
         scene, seen = world.scene(index), _seen(world, index)
-        for actions, reward, _, info in steps:  # noqa: B007 (what the last one told is needed)
+        for actions, reward, info, *_ in steps:  # noqa: B007 (what the last one told is needed)
             messages, after = _last_messages(policy, index) or messages, world.scene(index)
             chosen = _chosen(narrator, seen, actions[index])
             # Messages and chosen actions of one step are shown together.

@@ -61,6 +61,5 @@ def _with_notes(table: PaperTable) -> PaperTable:
 def _table(results: Sequence[Result], title: str, columns: Sequence[str]) -> PaperTable:
     from tune_experiments.verco.evaluation import ABLATIONS
 
-    mine = [dataclasses.replace(as_row(line), table=title) for line in results]
-    ablated_last = sorted(mine, key=lambda line: any(ablation in line.method for ablation in ABLATIONS))
+    ablated_last = sorted(map(as_row, results), key=lambda line: any(ablation in line.method for ablation in ABLATIONS))
     return make_table(ablated_last, title, columns)

@@ -8,6 +8,7 @@ from tests.tune_experiments.play.teams import untrained
 from tune_experiments.endi import episode_video
 from tune_experiments.endi.episode_video import ringed
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.play.recording import chosen_episode
 
 MESSENGER, RTFM = find_experiment("endi_messenger"), find_experiment("endi_rtfm")
 WORLDS = pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_rings_are_where_the_masks_say_and_nowhere_else(experiment, look, row, m
         return ringed(picture, owners, *arguments)
 
     monkeypatch.setattr(episode_video, "ringed", note)
-    index = episode_video.chosen_episode(policy, 226)
+    index = chosen_episode(policy, 226)
     episode_video.video(policy, look, 226)
     assert told
     for owners, thought in zip(told, thoughts, strict=True):

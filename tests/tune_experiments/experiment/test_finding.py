@@ -20,12 +20,12 @@ from tune_experiments.experiment.finding import (
     find_experiment,
     find_stored,
     module_names,
-    trial_folders,
     trusted_modules,
     trusting,
 )
 from tune_experiments.play.trial_figures import trained_teams
 from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.stored_run import StoredRun
 from tune_experiments.run.trial import Trial
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -222,4 +222,4 @@ def test_the_first_seed_of_a_run_is_the_smallest(tmp_path):
     config = dataclasses.replace(train.SMOKE, methods=("ippo",))
     for seed in (10, 9, 100):
         (tmp_path / "trials" / f"ippo-seed{seed}").mkdir(parents=True)
-    assert list(trial_folders(train.EXPERIMENT, config, tmp_path)["ippo"]) == [9, 10, 100]
+    assert list(StoredRun(tmp_path, train.EXPERIMENT, config).trials["ippo"]) == [9, 10, 100]

@@ -18,6 +18,7 @@ from tune_experiments.results.intervals import WILSON
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED
 from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import ANNOUNCED, CHANGED, MODELS, RunFolder
+from tune_experiments.search.folder import SEARCH_FILE
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 METRIC = "value_against_adversary"
@@ -93,21 +94,18 @@ def test_a_run_without_a_row_is_refused(run, capsys):
         assert str(run) in capsys.readouterr().err
 
 
+def test_the_rows_of_a_search_are_no_table(run, capsys):
+    (run / SEARCH_FILE).touch()
+    for words in (["table", str(run)], ["export", str(run), "--format", "latex"]):
+        assert main(words) == 2
+        assert_contract(capsys.readouterr().err.removeprefix("error: ").strip(), run)
+
+
 def test_tables_of_a_run_and_of_its_kept_file_name_the_trials_without_results(run, tmp_path):
     for seed in (2, 3):
         (run / "trials" / f"sync-seed{seed}").mkdir(parents=True)
     for text in tables_of_run_and_kept_file(run, tmp_path):
         assert "sync seed 3" in text and "sync seed 2" not in text
-
-
-def test_rows_under_an_earlier_caption_are_in_the_table_and_the_kept_file(run, tmp_path):
-    before, results = tables_of_run_and_kept_file(run, tmp_path), run / "results.jsonl"
-    first, *others = rows.read(results)
-    rows.write(results, [replace(first, table="As it was called"), *others])
-    assert tables_of_run_and_kept_file(run, tmp_path) == before
-    saved = saved_results.read_saved(tmp_path / "results/game.jsonl.gz")
-    older = replace(saved, results=tuple(replace(one, table="As it was called") for one in saved.results))
-    assert older.markdown() == before[0]
 
 
 def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_path):

@@ -9,7 +9,7 @@ import torch
 
 from tests.tune_experiments.play.teams import untrained as team
 from tune_experiments.messenger.figures import watch_reading
-from tune_experiments.play.recording import SEED, chosen_episode, record_episode
+from tune_experiments.play.recording import SEED, record_episode
 
 
 def untrained(row):
@@ -20,7 +20,7 @@ def untrained(row):
 @pytest.mark.parametrize("row", ["emma", "game_id"])
 def test_an_episode_is_watched_with_what_each_sprite_attends_to(row):
     policy = untrained(row)
-    moments = watch_reading(policy, SEED, chosen_episode(policy, SEED))
+    moments = watch_reading(policy, SEED)
     assert not policy.policy.network.shows_attention
     for scene, caption in moments[:-1]:
         assert "chooses" in caption

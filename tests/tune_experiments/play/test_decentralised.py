@@ -24,7 +24,7 @@ from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.play.decentralised import MessageChannel, MessageStats, PlayedEpisode, separate_agents
+from tune_experiments.play.decentralised import MessageChannel, PlayedEpisode, separate_agents
 from tune_experiments.play.recording import describe_episode, play_decentralised
 
 ROOT = Path(__file__).parents[3]
@@ -109,7 +109,7 @@ def test_all_agents_hear_all_messages_in_the_order_of_the_agents():
         heard = list(threads.map(lambda channel, message: channel.exchange(message), channels, said))
     for messages in heard:
         assert torch.equal(messages, torch.cat(said, 1))
-    assert [channel.traffic for channel in channels] == [MessageStats(2, 2 * 16)] * 3
+    assert [channel.traffic for channel in channels] == [{"messages": 2, "bytes": 2 * 16}] * 3
 
 
 def test_an_agent_does_not_wait_for_ever_for_what_another_says():

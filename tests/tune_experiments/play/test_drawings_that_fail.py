@@ -21,6 +21,7 @@ from tune_experiments.play.team_commands import Render, Show
 from tune_experiments.results import rows
 from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import write_test_results
+from tune_experiments.run.stored_run import StoredRun
 
 FAULTS = {
     "raises": (RuntimeError("no display"), "no display"),
@@ -69,7 +70,7 @@ def run_folder(tmp_path):
 
 def shown(team, folder):
     console = Console(file=io.StringIO(), width=400)
-    show_results(team.experiment, team.config, folder, console)
+    show_results(StoredRun(folder, team.experiment, team.config), console)
     return console.file.getvalue()
 
 

@@ -66,7 +66,7 @@ def test_every_game_that_is_opened_to_show_an_episode_is_closed():
     ("drawing", "experiment", "method"),
     [
         (lambda team: attention.watch_reading(team), "rtfm_rock_paper_scissors", "matching"),
-        (lambda team: messenger_figures.watch_reading(team, 0, 0), "messenger_emma", "emma"),
+        (lambda team: messenger_figures.watch_reading(team, 0), "messenger_emma", "emma"),
         (lambda team: replay.replay(team), "verco_salad", "verco"),
         (lambda team: camera_video.record_cameras(team, pixels=42), "furnmove_visual", "sync_13_cordial"),
         (lambda team: episode_video.video(team, episode_video.MESSENGER), "endi_messenger", "emma"),
@@ -79,8 +79,7 @@ def test_every_world_is_closed_when_drawing_fails(monkeypatch, drawing, experime
     team, opened, closed = untrained(experiment, method), [], []
     monkeypatch.setattr(World, "reset", lambda world, seed: opened.append(world) or fail())
     monkeypatch.setattr(World, "close", lambda world: closed.append(world))
-    for module in (attention, messenger_figures, replay, camera_video, episode_video):
-        monkeypatch.setattr(module, "chosen_episode", lambda *_: 0, raising=False)
+    monkeypatch.setattr(recording, "chosen_episode", lambda *_: 0)
     with pytest.raises(ArithmeticError):
         drawing(team)
     assert opened and all(any(one is world for one in closed) for world in opened)
@@ -97,14 +96,14 @@ class Told:
         return {"sign": np.array([[[0], [self.sign]]])}
 
 
-def in_words(world, signs, actions=None):
+def in_words(world, signs):
     """Lines of an episode in which a world shows one sign after another."""
 
     def steps():
         for sign in signs:
             world.sign = sign
             info = {"done_worlds": [0], "episode": {"return": [0.0]}}
-            yield np.zeros((1, 2), int) if actions is None else actions, np.array([[-0.0, -0.5]]), None, info
+            yield recording.PlayedStep(np.zeros((1, 2), int), np.array([[-0.0, -0.5]]), info, ["stay"] * 2, [""] * 2)
 
     return list(recording.describe_steps(world, steps(), 0))
 

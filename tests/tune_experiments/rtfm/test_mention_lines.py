@@ -7,7 +7,7 @@ import pytest
 
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.play.recording import CANDIDATES, chosen_episode, steps_of_episode
+from tune_experiments.play.recording import CANDIDATES, shown_episode
 from tune_experiments.rtfm.attention import HELD, draw_attention, things_in, watch_reading
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
@@ -38,10 +38,8 @@ def test_the_goal_and_everything_in_the_room_has_its_attention(moments):
 
 
 def test_a_monster_and_the_item_that_beats_it_are_one_pair(policy, moments):
-    index, world = chosen_episode(policy, 226), policy.make_world(CANDIDATES)
-    steps = steps_of_episode(policy, world, 226, index)
-    state = {name: value[index].copy() for name, value in world.state.items()}
-    next(steps)
+    with shown_episode(policy, 226) as (world, index, _):
+        state = {name: value[index] for name, value in world.state.items()}
     names = world.lexicon.names
     pair = {names[state["monster_names"][0]], names[state["item_names"][state["beaten_by"][0] - 1]]}
     assert {one.thing for one in moments[0].mentions if one.monster == 0} == pair

@@ -8,7 +8,7 @@ import base64
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -41,8 +41,9 @@ class ShownTeam:
 
 def render_page(title: str, teams: Sequence[ShownTeam], note: str = "", beside: bool = False) -> str:
     """The whole page as HTML; the first team is shown first, with `beside` the second team beside it."""
-    data = {"title": title, "note": note, "beside": beside and len(teams) > 1, "teams": [_team(team) for team in teams]}
-    return filled(FOLDER / "viewer", data)
+    shown = [vars(team) | {"episodes": [_episode(episode) for episode in team.episodes]} for team in teams]
+    data = {"title": title, "note": note, "beside": beside and len(teams) > 1, "teams": shown}
+    return filled(FOLDER / "viewer", _plain(data))
 
 
 def filled(template: Path, data: Any, more_policy: str = "") -> str:
@@ -67,55 +68,51 @@ def _hash(text: str) -> str:
 # ---- data ------------------------------------------------------------------------------------------------------------
 
 
-def _team(team: ShownTeam) -> dict[str, Any]:
-    curves = {name: [[_short(x), _short(y)] for x, y in points] for name, points in team.curves.items()}
-    return vars(team) | {"curves": curves, "episodes": [_episode(episode) for episode in team.episodes]}
-
-
 def _episode(episode: Episode) -> dict[str, Any]:
+    """An episode; texts, which repeat from step to step, are numbers of its `texts`."""
     texts: dict[str, int] = {}
-    shown = {name: value for name, value in vars(episode).items() if name not in ("last_picture", "missing")}
-    return shown | {
-        "steps": [_step(step, texts) for step in episode.steps],
-        "pictures": encode_pictures([*(step.picture for step in episode.steps), episode.last_picture]),
-        "texts": list(texts),
-        "last_notes": [[note.title, note.text] for note in episode.last_notes],
-        "metrics": {name: _short(value) for name, value in episode.metrics.items()},
-    }
-
-
-def _step(step: Step, texts: dict[str, int]) -> dict[str, Any]:
-    """A step; texts, which repeat from step to step, are numbers of the episode's texts."""
 
     def number(text: str) -> int:
         return texts.setdefault(text, len(texts))
 
-    return {
+    shown = {name: value for name, value in vars(episode).items() if name not in ("last_picture", "missing")}
+    return shown | {
+        "steps": [_step(step, number) for step in episode.steps],
+        "pictures": encode_pictures([*(step.picture for step in episode.steps), episode.last_picture]),
+        "texts": list(texts),
+        "last_notes": [[note.title, note.text] for note in episode.last_notes],
+    }
+
+
+def _step(step: Step, number: Callable[[str], int]) -> dict[str, Any]:
+    return {name: value for name, value in vars(step).items() if name != "picture"} | {
         "agents": [_agent(agent, number) for agent in step.agents],
-        "joint": None if step.joint is None else _bytes(step.joint),
-        "weights": [_short(weight) for weight in step.weights],
         "texts": {key: number(text) for key, text in step.texts.items()},
         "notes": [[note.title, number(note.text)] for note in step.notes],
-        "rewards": [_short(reward) for reward in step.rewards],
     }
 
 
-def _agent(agent: AgentStep, number: Any) -> dict[str, Any]:
-    return {
-        "action": agent.action,
-        "likely": [[name, _short(share)] for name, share in agent.likely],
-        "message": number(agent.message) if agent.message else None,
-        "attention": [
-            {
-                "name": one.name,
-                "rows": one.rows,
-                "words": number("\n".join(" ".join(word.split()) for word in one.words)),
-                "weights": _bytes(one.weights),
-            }
-            for one in agent.attention
-        ],
-        "entities": agent.entities,
-    }
+def _agent(agent: AgentStep, number: Callable[[str], int]) -> dict[str, Any]:
+    words = [number("\n".join(" ".join(word.split()) for word in one.words)) for one in agent.attention]
+    maps = [vars(one) | {"words": text} for one, text in zip(agent.attention, words, strict=True)]
+    return vars(agent) | {"message": number(agent.message) if agent.message else None, "attention": maps}
+
+
+def _plain(value: Any) -> Any:
+    """Data as JSON: floats with four digits, or None where they are not finite; arrays of shares as text."""
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return _bytes(value)
+    value = value.item() if isinstance(value, np.generic) else value
+    return (float(f"{value:.4g}") if np.isfinite(value) else None) if isinstance(value, float) else value
+
+
+def _bytes(shares: Array) -> str:
+    """Numbers in [0, 1] as square roots in a byte each, row by row, in base64."""
+    return base64.b64encode((np.sqrt(np.clip(shares, 0, 1)) * 255).round().astype(np.uint8).tobytes()).decode()
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
@@ -161,16 +158,3 @@ def encode_png(picture: Array) -> str:
     file = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(picture)).save(file, "PNG")
     return base64.b64encode(file.getvalue()).decode()
-
-
-# ---- numbers ---------------------------------------------------------------------------------------------------------
-
-
-def _bytes(shares: Array) -> str:
-    """Numbers in [0, 1] as square roots in a byte each, row by row, in base64."""
-    return base64.b64encode((np.sqrt(np.clip(shares, 0, 1)) * 255).round().astype(np.uint8).tobytes()).decode()
-
-
-def _short(value: float) -> float | None:
-    """A number with four digits, or None where it is not finite."""
-    return float(f"{value:.4g}") if np.isfinite(value) else None

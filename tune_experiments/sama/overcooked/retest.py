@@ -13,12 +13,11 @@ from tune_experiments.core.config_json import config_to_json, first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import check_for_other_files, read_json, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import RESULTS_FILE, Result, replace_rows
 from tune_experiments.results.tables import TABLE_FILE
 from tune_experiments.run.final_evaluation import evaluate_all, make_results, read_test_results
-from tune_experiments.run.run_folder import CONFIG_FILE, read_config
+from tune_experiments.run.stored_run import StoredRun
 from tune_experiments.sama.overcooked.config import SamaConfig, split_method
 from tune_experiments.sama.planned_experiment import TRANSCRIPT, write_transcript
 from tune_experiments.sama.planner_config import RULES
@@ -34,14 +33,14 @@ def load_teams(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()
 
     Without `methods` or `tasks` all are loaded. A UserError if there is no such run, or no such team in it.
     """
-    experiment, config = find_stored(*read_config(run), (), run / CONFIG_FILE)
-    if not isinstance(config, SamaConfig):
-        raise UserError(f"{run} is a run of {experiment.name}; name one of sama_overcooked or sama_ablations")
+    stored = StoredRun.open(run)
+    if not isinstance(stored.config, SamaConfig):
+        raise UserError(f"{run} is a run of {stored.experiment.name}; name one of sama_overcooked or sama_ablations")
     found = False
-    for method, seeds in trial_folders(experiment, config, run).items():
+    for method, seeds in stored.trials.items():
         row, layout = split_method(method)
         if (not methods or row in methods) and (not tasks or layout in tasks):
-            for _, folder in sorted(seeds.items()):
+            for folder in seeds.values():
                 if read_test_results(folder) is not None:
                     found = True
                     yield load_policy(folder)

@@ -99,7 +99,7 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
     title = f"{caption}: {kitchen}"
     mine = [line for line in results if line.world == kitchen]
-    lines = [dataclasses.replace(line, table=title, method=_label(line), condition="") for line in mine]
+    lines = [dataclasses.replace(line, method=_label(line), condition="") for line in mine]
     table = make_table([line for line in lines if line.metric not in _ASIDE], title, COLUMNS)
     note = published_note(lines, kitchen)
     planner = planner_note(lines, PLANNED_BY_RULES, _BY_RULE, "an episode")
