@@ -5,13 +5,12 @@ training at once: a slice ends between two rows of a log, without an extra valid
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from rl_models.training.checkpoint import newest_complete_checkpoint
 from tune_experiments.core.config_json import DataclassInstance, config_to_json
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import read_configuration
@@ -116,23 +115,12 @@ def is_past(ends_at: float | None) -> bool:
     return ends_at is not None and time.time() >= ends_at
 
 
-class Slice:
-    """A slice of a number of seconds from now; `ends_at` is its end as `time.time`, for all processes."""
+def slice_end(seconds: float | None) -> float | None:
+    """End of a slice of a number of seconds from now, as `time.time`; None without a limit."""
+    return None if seconds is None else time.time() + seconds
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.ends_at = seconds, time.time() + seconds
 
-    @property
-    def is_over(self) -> bool:
-        """Whether trials must stop."""
-        return is_past(self.ends_at)
-
-    def searcher(self, requests: Sequence[Request]) -> Any:
-        """Ray Tune `Searcher` of these requests in order, until the slice is over."""
-        left = list(requests)
-        return as_searcher(lambda: left.pop(0) if left and not self.is_over else None)
-
-    def check_progress(self, left: Sequence[Request], begun: Mapping[str, int], trials: int) -> None:
-        """Check that a trial has learned or finished; UserError if the slice is too short for that."""
-        if len(left) == trials and all(trained_env_steps(one) <= begun.get(one["name"], 0) for one in left):
-            raise UserError(f"no trial made an update in --slice-seconds {self.seconds:g}; increase it")
+def slice_searcher(requests: Sequence[Request]) -> Any:
+    """Ray Tune `Searcher` of these requests in order, until their slice is over."""
+    left = list(requests)
+    return as_searcher(lambda: left.pop(0) if left and not is_past(left[0]["ends_at"]) else None)

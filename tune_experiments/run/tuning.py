@@ -34,7 +34,7 @@ from tune_experiments.run.reports import (
     reporting_warnings,
     with_scores,
 )
-from tune_experiments.run.request import Request, is_past, make_plan
+from tune_experiments.run.request import Request, is_past, make_plan, slice_searcher
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_errors import PermanentFailure, find_permanent_failure, waiting_for_storage
@@ -127,6 +127,8 @@ def run_trials(
     if uri is not None:
         requests = [request | {"uri": join_path(uri, f"trials/{request['name']}")} for request in requests]
     is_population = any("ends" in request for request in requests)
+    if any("ends_at" in request for request in requests):
+        searcher = slice_searcher(requests)
     with Progress(budgets, columns) as progress:
         results = tune.Tuner(
             _trainable(has_gpus, concurrent),
@@ -284,12 +286,12 @@ _STOP_SECONDS = 20.0
 
 
 @contextlib.contextmanager
-def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[None]:
+def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[Sequence[int]]:
     """Context in which the first Control-C lets Tune end its trials, which takes seconds, and the second one exits.
 
-    SIGTERM, which Slurm and containers send, does the same (Ray would abort on it, and sets its own handler when it
-    connects), and so does SIGHUP, unless it is ignored, as by `nohup`. If either has also ended Ray's processes, Tune
-    would wait forever, so after 20 s the process exits with status 130.
+    It gets the list of signals so far. SIGTERM, which Slurm and containers send, does the same (Ray would abort on it,
+    and sets its own handler when it connects), and so does SIGHUP, unless it is ignored, as by `nohup`. If either has
+    also ended Ray's processes, Tune would wait forever, so after 20 s the process exits with status 130.
     """
     asked: list[int] = []
 
@@ -313,7 +315,7 @@ def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[None]:
         signal.raise_signal(signal.SIGUSR1)  # the signal on which Tune ends its trials
 
     if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
-        yield
+        yield asked
         return
     handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGTERM: stop}
     for number in (signal.SIGINT, signal.SIGHUP):
@@ -321,7 +323,7 @@ def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[None]:
             handlers[number] = stop
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
-        yield
+        yield asked
     finally:
         watchdog.cancel()
         for number, handler in before.items():

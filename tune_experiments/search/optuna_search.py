@@ -49,7 +49,6 @@ class OptunaSearch:
         self._space, self._starts, self._seeds, self._count = space, starts, seeds, count
         self._search_seed, self._request_of = search_seed, make_trial_request
         self._taken: set[str] = set()
-        self._exhausted: set[str] = set()
         self._settings = {method: [Setting(0, one, space.values(one, method))] for method, one in starts.items()}
         try:
             self._studies = _studies(journal, list(starts))
@@ -70,10 +69,6 @@ class OptunaSearch:
                 drawn = self._config(method, trial.params.__getitem__)
                 found.append(Setting(len(found), drawn, self._space.values(drawn, method)))
         return found[: self._count]
-
-    def dropped(self, method: str) -> list[int]:
-        """Numbers of settings that do not exist, because the space has fewer."""
-        return list(range(len(self.settings(method)), self._count)) if method in self._exhausted else []
 
     def next_request(self) -> Request | None:
         """Next trial of a known setting, else of a new setting."""
@@ -110,7 +105,6 @@ class OptunaSearch:
                 return True
             value = self._value(method, same[0])
             study.tell(trial, value, state=TrialState.FAIL if value is None else None)
-        self._exhausted.add(method)
         return False
 
     def _config(self, method: str, get_value: Callable[[str], Any]) -> Any:
