@@ -106,7 +106,7 @@ class Session(Generic[Config]):
     @property
     def out(self) -> str:
         """Folder or URI of the results, as the user named it."""
-        return self.sync.uri if self.sync is not None else str(self.folder.path)
+        return self.folder.uri or str(self.folder.path)
 
     def train_and_evaluate(self) -> Run[Config]:
         """Every method with every seed."""
@@ -123,8 +123,7 @@ class Session(Generic[Config]):
         if any(self._is_unfinished(request) and request["name"] not in failures for request in requests):
             self.console.print(self._describe_progress(requests))
             return replace(self._ended(read_results(self.folder.path), [], failures), is_complete=False)
-        uri = self.sync.uri if self.sync else None
-        results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, uri)
+        results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, self.folder.uri)
         return self._ended(results, tables, failures)
 
     def _remove_outdated_rows(self) -> None:
@@ -258,7 +257,7 @@ class Session(Generic[Config]):
         for sentence in dict.fromkeys(filter(None, map(describe_ignored_processes, asked))):
             self.console.print(sentence)
         self._print_cost(plans, begun, 1)
-        return run_local_trials(requests, uri=self.sync.uri if self.sync else None, watch=watch, **self._display(plans))
+        return run_local_trials(requests, watch=watch, **self._display(plans))
 
     def _print_cost(self, plans: Mapping[str, Plan], begun: Mapping[str, int], concurrent: int) -> None:
         """Print the cost of the training that is left, except for slices."""
@@ -303,7 +302,6 @@ class Session(Generic[Config]):
                 concurrent=min(concurrent, len(requests)),
                 out=self.folder.path,
                 **self._display({request["name"]: plans[request["name"]] for request in requests}),
-                uri=self.sync.uri if self.sync else None,
                 has_gpus=has_gpus,
                 searcher=session.searcher,
                 tune_scheduler=session.tune_scheduler,

@@ -11,6 +11,7 @@ from typing import Any
 
 from rl_models.training.checkpoint import newest_complete_checkpoint
 from tune_experiments.core.config_json import DataclassInstance, config_to_json
+from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import read_configuration
@@ -35,7 +36,8 @@ def make_request(
     is_tested: bool = True,
 ) -> Request:
     """Request for a trial of an experiment, named by its entry point; the trial's folder is created."""
-    return {
+    store = {} if run.uri is None else {"uri": join_path(run.uri, f"trials/{name}")}
+    return store | {
         "name": name,
         "experiment": experiment,
         "config": config_to_json(config),
