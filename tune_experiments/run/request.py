@@ -67,21 +67,17 @@ def get_checkpoint_step(checkpoint: Path) -> int:
     return int(checkpoint.name.rpartition("_")[2])
 
 
-def as_searcher(
-    next_request: Callable[[], Request | None], on_request_end: Callable[[Request], None] = lambda request: None
-) -> Any:
-    """Ray Tune `Searcher` of requests, whose `failure` is the exception of one of these functions, or None.
+def as_searcher(next_request: Callable[[], Request | None]) -> Any:
+    """Ray Tune `Searcher` of requests, whose `failure` is the exception of `next_request`, or None.
 
-    Args:
-        next_request: Next request; None if there is none, or if it must wait until another request has ended.
-        on_request_end: Called when a request has ended, or failed permanently.
+    `next_request` is asked until it returns None while no trial runs.
     """
     from ray.tune.search import Searcher
 
     class _Searcher(Searcher):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self._running: dict[str, Request] = {}
+            self._running: set[str] = set()
             self.failure: Exception | None = None
 
         def __reduce__(self) -> Any:
@@ -94,14 +90,11 @@ def as_searcher(
                 self.failure, request = error, None
             if request is None:
                 return None if self._running else Searcher.FINISHED
-            self._running[trial_id] = request
+            self._running.add(trial_id)
             return {"request": request}
 
         def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
-            try:
-                on_request_end(self._running.pop(trial_id))
-            except Exception as raised:
-                self.failure = raised
+            self._running.discard(trial_id)
 
         def save(self, checkpoint_path: str) -> None:
             """No-op: searches keep their own state on disk."""

@@ -173,7 +173,7 @@ class Search:
             later = [dataclasses.replace(known[0], number=number) for number in range(len(known), count)]
             requests += [make_trial_request(one, method, seed) for one in (*known, *later) for seed in options.seeds]
 
-        return TuneSession(requests, as_searcher(search.next_request, search.on_request_end))
+        return TuneSession(requests, as_searcher(search.next_request))
 
     def show(self, folder: RunFolder, console: Console) -> None:
         """Rank finished settings, write the report and print the best setting of each method."""

@@ -34,7 +34,6 @@ def run(search, most=1000, do=score):
     while len(done) < most and (request := search.next_request()) is not None:
         done.append((request["setting"].number, request["seed"]))
         finish(request, do(request))
-        search.on_request_end(request)
     return done
 
 
