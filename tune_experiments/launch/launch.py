@@ -31,12 +31,10 @@ from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.curriculum_state import check_transfers
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.ray_cluster import (
-    check_capacity,
     check_this_machine,
     checked_device,
-    min_gpus,
     ray_cluster,
-    trials_that_fit,
+    trials_at_once,
     usable_gpus,
 )
 from tune_experiments.run.remote_sync import RemoteSync, open_run
@@ -284,12 +282,7 @@ class Session(Generic[Config]):
     ) -> dict[str, str]:
         """Run sessions of Ray Tune on the cluster, each with as many trials as fit; started trials come first."""
         workers, device = [plan.workers for plan in plans.values()], self.options.device
-        has_gpus = usable_gpus(ray, device)
-        gpus = max(min_gpus(one, has_gpus) for one in workers)
-        at_once = check_capacity(ray, max(one.cpus for one in workers), gpus, device)
-        at_once = min(trials_that_fit(one, has_gpus, at_once) for one in workers)
-        if not at_once:
-            raise UserError("the env runners of a trial leave no GPU to learn on: lower --workers.gpus-per-runner")
+        has_gpus, at_once = usable_gpus(ray, device), trials_at_once(ray, workers, device)
         concurrent = min(at_once, len(plans), self.options.max_concurrent_trials or at_once)
         self._print_cost(plans, begun, concurrent)
         failures: dict[str, str] = {}
