@@ -278,7 +278,7 @@ def test_a_trials_own_process_has_a_gpu_wherever_there_is_one(workers, has_gpus,
     [
         (Workers(learners=2), 0, 8),
         (Workers(), 1, 8),
-        (Workers(gpus_per_learner=0.75), 2, 2),
+        (Workers(gpus_per_learner=0.75), 4, 4),
         (Workers(runners=2, gpus_per_runner=0.1), 1, 4),
         (Workers(runners=1, gpus_per_runner=0.6), 2, 2),
         (Workers(learners=2), 4, 2),
