@@ -72,9 +72,9 @@ class Progress:
         columns = [Column("trial", no_wrap=True), Column(), *fixed, *numbers, Column("left", no_wrap=True)]
         table = Table(*columns, box=None, padding=(0, 1), collapse_padding=True, pad_edge=False)
         for trial in self._latest:
-            bar = ProgressBar(*reversed(self._env_steps(trial)), width=16)
+            done, budget = self._env_steps(trial)
             name, *cells = map(Text, self._cells(trial))
-            table.add_row(name, bar, *cells)
+            table.add_row(name, ProgressBar(budget, done, width=16), *cells)
         return table
 
     def _print_line(self, trial: str) -> None:
