@@ -1,7 +1,7 @@
 """One run of an experiment from its configuration to its tables: called by the command line and by `Experiment.run`."""
 
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, cast
@@ -31,23 +31,15 @@ from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.curriculum_state import check_transfers
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.ray_cluster import (
-    check_capacity,
     check_this_machine,
     checked_device,
-    min_gpus,
     ray_cluster,
-    trials_that_fit,
+    trials_at_once,
     usable_gpus,
 )
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.reports import TrialWatch
-from tune_experiments.run.request import (
-    Request,
-    Slice,
-    make_plan,
-    make_request,
-    trained_env_steps,
-)
+from tune_experiments.run.request import Request, is_past, make_plan, make_request, slice_end, trained_env_steps
 from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, MODELS, RunFolder, read_config, read_sessions
 from tune_experiments.run.speed import cost
 from tune_experiments.run.stored_run import StoredRun
@@ -68,7 +60,7 @@ def launch(
     it.
     """
     # Before the folder is claimed: otherwise the folder of a mistaken command would refuse the corrected one.
-    one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
+    ends_at = slice_end(options.slice_seconds)
     kind = "_search" if options.is_search else ""
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{kind}"
     config = check_run(experiment, config, options, out)
@@ -84,7 +76,7 @@ def launch(
         whole = replace(options, seeds=tuple(dict.fromkeys([*seeds, *options.seeds])))
         write_config_file(folder.path / CONFIG_YAML, experiment.entry_point, config, options if search else whole)
         console = Terminal()
-        session = Session(experiment, config, options, folder, sync, console, callbacks, one_slice)
+        session = Session(experiment, config, options, folder, sync, console, callbacks, ends_at)
         try:
             run = session.train_and_evaluate() if search is None else session.search(search)
         except (CustomEnvError, InputError) as error:
@@ -108,12 +100,12 @@ class Session(Generic[Config]):
     sync: RemoteSync | None
     console: Console
     callbacks: Sequence[Callback]
-    slice: Slice | None = None
+    ends_at: float | None = None
 
     @property
     def out(self) -> str:
         """Folder or URI of the results, as the user named it."""
-        return self.sync.uri if self.sync is not None else str(self.folder.path)
+        return self.folder.uri or str(self.folder.path)
 
     @property
     def stored(self) -> StoredRun[Config]:
@@ -126,7 +118,7 @@ class Session(Generic[Config]):
         self._remove_outdated_rows()
         requests = trial_requests(self.experiment, self.config, self.options.seeds, self.folder)
         form: Request = {"is_local": True} if self.options.local else {}
-        form |= {} if self.slice is None else {"ends_at": self.slice.ends_at}
+        form |= {} if self.ends_at is None else {"ends_at": self.ends_at}
         requests = [request | form for request in requests]
         failures = self._train_unfinished([TuneSession(requests)])
         for by_seed in self.stored.tested.values():
@@ -135,8 +127,7 @@ class Session(Generic[Config]):
         if any(self._is_unfinished(request) and request["name"] not in failures for request in requests):
             self.console.print(self._describe_progress(requests))
             return replace(self._ended(read_results(self.folder.path), [], failures), is_complete=False)
-        uri = self.sync.uri if self.sync else None
-        results, tables = show_results(self.stored, self.console, uri)
+        results, tables = show_results(self.stored, self.console, self.folder.uri)
         return self._ended(results, tables, failures)
 
     def _remove_outdated_rows(self) -> None:
@@ -203,22 +194,14 @@ class Session(Generic[Config]):
         self.folder.record(ANNOUNCED, announced)
         for change in self.folder.changed:
             self.console.print(f"continues with {change}")
-        if not self._left(sessions, ()):
+        left = [replace(one, requests=[*filter(self._is_unfinished, one.requests)]) for one in sessions]
+        if not any(session.requests for session in left):
             self.console.print("all trials are trained; making the report")
             return {}
-        return self._train(sessions)
-
-    def _left(self, sessions: Sequence[TuneSession], failed: Collection[str]) -> list[Request]:
-        """Trials that have neither finished nor failed permanently."""
-        return [
-            request
-            for session in sessions
-            for request in session.requests
-            if self._is_unfinished(request) and request["name"] not in {*failed, *session.dropped(failed)}
-        ]
+        return self._train(left)
 
     def _train(self, sessions: Sequence[TuneSession]) -> dict[str, str]:
-        requests = self._left(sessions, ())
+        requests = [request for session in sessions for request in session.requests]
         plans = {request["name"]: make_plan(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         begun = {request["name"]: steps for request in requests if (steps := trained_env_steps(request))}
@@ -233,13 +216,13 @@ class Session(Generic[Config]):
             if not self.options.local:
                 self.console.print("connecting to Ray")
                 ray = stack.enter_context(ray_cluster())
-            stack.enter_context(graceful_stop(self.console.print))
+            signals = stack.enter_context(graceful_stop(self.console.print))
             stack.enter_context(self.experiment.shared(self.config))
             try:
                 if ray is None:
                     failures = self._run_local_trials(requests, begun, plans, watch)
                 else:
-                    failures = self._run_sessions(ray, sessions, begun, plans, watch)
+                    failures = self._run_sessions(ray, sessions, begun, plans, watch, signals)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise watch.failure from error  # Tune's final error is not the cause
@@ -250,14 +233,15 @@ class Session(Generic[Config]):
             self.sync.pull("trials/")
         if watch is not None:
             watch.finish()
-        # After Control-C Tune returns the results so far.
-        left = self._left(sessions, failures)
-        if self.slice is not None and self.slice.is_over:
-            self.slice.check_progress(left, begun, len(requests))
-            return failures
-        if left:
+        if signals:  # Tune has returned the results so far
             raise KeyboardInterrupt
+        if is_past(self.ends_at) and not failures and not any(self._has_progress(one, begun) for one in requests):
+            seconds = self.options.slice_seconds
+            raise UserError(f"no trial made an update in --slice-seconds {seconds:g}; increase it")
         return failures
+
+    def _has_progress(self, request: Request, begun: Mapping[str, int]) -> bool:
+        return not self._is_unfinished(request) or trained_env_steps(request) > begun.get(request["name"], 0)
 
     def _note_models(self) -> bool:
         """Print and record the pretrained weights of this session; whether all are on this machine."""
@@ -277,11 +261,11 @@ class Session(Generic[Config]):
         for sentence in dict.fromkeys(filter(None, map(describe_ignored_processes, asked))):
             self.console.print(sentence)
         self._print_cost(plans, begun, 1)
-        return run_local_trials(requests, uri=self.sync.uri if self.sync else None, watch=watch, **self._display(plans))
+        return run_local_trials(requests, watch=watch, **self._display(plans))
 
     def _print_cost(self, plans: Mapping[str, Plan], begun: Mapping[str, int], concurrent: int) -> None:
         """Print the cost of the training that is left, except for slices."""
-        if self.slice is None:
+        if self.ends_at is None:
             trained = [begun.get(name, 0) for name in plans]
             self.console.print(cost(list(plans.values()), concurrent, self.console.print, trained))
         self.console.print("starting trials")
@@ -300,20 +284,16 @@ class Session(Generic[Config]):
         begun: Mapping[str, int],
         plans: Mapping[str, Plan],
         watch: TrialWatch | None,
+        signals: Sequence[int],
     ) -> dict[str, str]:
         """Run sessions of Ray Tune on the cluster, each with as many trials as fit; started trials come first."""
         workers, device = [plan.workers for plan in plans.values()], self.options.device
-        has_gpus = usable_gpus(ray, device)
-        gpus = max(min_gpus(one, has_gpus) for one in workers)
-        at_once = check_capacity(ray, max(one.cpus for one in workers), gpus, device)
-        at_once = min(trials_that_fit(one, has_gpus, at_once) for one in workers)
-        if not at_once:
-            raise UserError("the env runners of a trial leave no GPU to learn on: lower --workers.gpus-per-runner")
+        has_gpus, at_once = usable_gpus(ray, device), trials_at_once(ray, workers, device)
         concurrent = min(at_once, len(plans), self.options.max_concurrent_trials or at_once)
         self._print_cost(plans, begun, concurrent)
         failures: dict[str, str] = {}
         for session in sessions:
-            requests = sorted(self._left([session], ()), key=lambda request: request["name"] not in begun)
+            requests = sorted(session.requests, key=lambda request: request["name"] not in begun)
             if not requests:
                 continue
             failures |= run_trials(
@@ -321,13 +301,12 @@ class Session(Generic[Config]):
                 concurrent=min(concurrent, len(requests)),
                 out=self.folder.path,
                 **self._display({request["name"]: plans[request["name"]] for request in requests}),
-                uri=self.sync.uri if self.sync else None,
                 has_gpus=has_gpus,
-                searcher=session.searcher if self.slice is None else self.slice.searcher(requests),
+                searcher=session.searcher,
                 tune_scheduler=session.tune_scheduler,
                 watch=watch,
             )
-            if self._left([session], failures):
+            if signals or (watch is not None and watch.failure is not None):
                 break
         return failures
 

@@ -11,7 +11,7 @@ import secrets
 import socket
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -146,18 +146,26 @@ def usable_gpus(ray: Any, device: DeviceChoice) -> float:
     return 0.0 if device == "cpu" else has_gpus
 
 
-def check_capacity(ray: Any, cpus: int, gpus: float, device: DeviceChoice = "auto") -> int:
-    """Number of trials that the cluster can run at once; UserError if not even one fits."""
-    has_cpus, has_gpus = int(ray.cluster_resources().get("CPU", 0)), usable_gpus(ray, device)
+def trials_at_once(ray: Any, workers: Sequence[Workers], device: DeviceChoice = "auto") -> int:
+    """Number of trials that the cluster can run at once, whichever they are; UserError if not even one fits."""
+    has_cpus, has_gpus = int(ray.cluster_resources().get("CPU", 0)), int(usable_gpus(ray, device))
+    cpus = max(one.cpus for one in workers)
     _check_cpus(cpus, has_cpus, "this cluster")
-    gpus = 0.0 if device == "cpu" else gpus
-    if gpus > has_gpus:
+    at_once = has_cpus // cpus
+    for one in workers if device != "cpu" else ():
+        if has_gpus and one.learners > 1 and 0 < one.gpus_per_learner <= 1 / 2:
+            raise UserError(
+                f"--workers.gpus-per-learner {one.gpus_per_learner:g} puts two learners of a trial on one GPU, which "
+                f"NCCL refuses: write 1, or --workers.learners 1"
+            )
+        if has_gpus or one.gpus:
+            at_once = next((trials for trials in range(at_once, 0, -1) if gpu_share(one, has_gpus, trials)), 0)
+    if not at_once:
         raise UserError(
-            f"a trial needs {gpus:g} GPUs and this cluster has {has_gpus:g}; lower --workers.gpus-per-learner, "
-            f"--workers.gpus-per-runner or --workers.learners, or write --device cpu"
+            f"the processes of a trial do not fit on this cluster, which has {has_gpus} GPUs: lower "
+            f"--workers.gpus-per-learner, --workers.gpus-per-runner or --workers.learners, or write --device cpu"
         )
-    by_gpu = int(has_gpus // gpus) if gpus else has_cpus
-    return min(has_cpus // cpus, by_gpu)
+    return at_once
 
 
 # ---- GPUs of a trial's processes -------------------------------------------------------------------------------------
@@ -186,55 +194,37 @@ def assign_gpus(workers: Workers, has_gpus: float, trials: int) -> Gpus:
     """GPUs of each process of a trial; trials share all GPUs unless `workers` names a number."""
     if not has_gpus:
         return NO_GPUS
-    share = workers.gpus_per_learner or max_gpu_share(workers, int(has_gpus), trials)
+    share, runner = gpu_share(workers, int(has_gpus), trials), workers.gpus_per_runner
     if not workers.learners:
-        return Gpus(own=share, runner=workers.gpus_per_runner)
-    if share > 1:  # Ray then assigns whole GPUs
-        return Gpus(learner=share, runner=workers.gpus_per_runner)
-    return Gpus(own=_OWN_SHARE * share, learner=(1 - _OWN_SHARE) * share, runner=workers.gpus_per_runner)
+        return Gpus(own=share, runner=runner)
+    own = _OWN_SHARE if share <= 1 else 0.0  # Ray assigns whole GPUs above 1
+    return Gpus(own=own * share, learner=(1 - own) * share, runner=runner)
 
 
-def max_gpu_share(workers: Workers, has_gpus: int, trials: int) -> float:
-    """Largest share of a GPU for each learning process, given the runners of a number of trials; 0 if there is none.
+def gpu_share(workers: Workers, has_gpus: int, trials: int) -> float:
+    """GPUs for each learning process of a number of trials: the number in `workers`, else the largest share that fits.
 
-    Ray places a fraction on one GPU, so leftover fractions of several GPUs cannot be combined. Runners fill one GPU
-    after another.
+    0 if the processes do not fit. Several learners of a trial have a GPU each, because NCCL refuses to share one.
     """
-    each, runners = workers.gpus_per_runner, trials * workers.runners
-    taken: list[float] = []  # of the GPUs that runners use
-    if each > 1:  # Ray then assigns whole GPUs
-        taken = [1.0] * (runners * math.ceil(each))
-    elif each:
-        most = int(1 / each + 1e-6)
-        full, rest = divmod(runners, most)
-        taken = [each * most] * full + [each * rest] * (rest > 0)
-    if len(taken) > has_gpus:
-        return 0.0
-    left = [1 - one for one in taken] + [1.0] * (has_gpus - len(taken))
-    wanted = trials * max(workers.learners, 1)
-    fitting = (parts for parts in range(1, _MAX_PARTS + 1) if sum(int(one * parts + 1e-6) for one in left) >= wanted)
-    return 1 / next(fitting, math.inf)
+    learners = max(workers.learners, 1)
+    parts = range(1, 2 if learners > 1 else _MAX_PARTS + 1)
+    runners = [workers.gpus_per_runner] * workers.runners * trials
+    for share in [workers.gpus_per_learner] if workers.gpus_per_learner else [1 / each for each in parts]:
+        if _fit([*runners, *[share] * learners * trials], has_gpus):
+            return share
+    return 0.0
 
 
-def trials_that_fit(workers: Workers, has_gpus: float, most: int) -> int:
-    """Number of trials, at most `most`, that the GPUs can hold at once."""
-    if not has_gpus or workers.gpus_per_learner:
-        return most
-    return next((trials for trials in range(most, 0, -1) if max_gpu_share(workers, int(has_gpus), trials)), 0)
-
-
-def min_gpus(workers: Workers, has_gpus: float) -> float:
-    """Smallest number of GPUs that a trial needs; several learners cannot share one, which NCCL refuses."""
-    if not has_gpus:
-        return workers.gpus
-    if workers.learners > 1 and 0 < workers.gpus_per_learner <= 1 / 2:
-        raise UserError(
-            f"--workers.gpus-per-learner {workers.gpus_per_learner:g} puts two learners of a trial on one GPU, which "
-            f"NCCL refuses: write 1, or --workers.learners 1"
-        )
-    runners = workers.gpus_per_runner * workers.runners
-    unnamed = 1.0 if workers.learners > 1 else bool(runners) / _MAX_PARTS
-    return (workers.gpus_per_learner or unnamed) * max(workers.learners, 1) + runners
+def _fit(amounts: Sequence[float], has_gpus: int) -> bool:
+    """Whether Ray can place these amounts: it places a fraction on one GPU, and more than 1 on whole GPUs."""
+    free = [1.0] * has_gpus
+    for amount in filter(None, amounts):
+        places = [place for place, left in enumerate(free) if left > min(amount, 1) - 1e-6][: math.ceil(amount)]
+        if len(places) < math.ceil(amount):
+            return False
+        for place in places:
+            free[place] -= min(amount, 1)
+    return True
 
 
 def checked_device(choice: DeviceChoice) -> torch.device:

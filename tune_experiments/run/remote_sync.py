@@ -71,6 +71,7 @@ def open_run(
             with RunFolder.open(sync.folder, config_json, experiment, seeds, rules) as folder, _pushed_at_end(sync):
                 if not sync.push():
                     raise UserError(f"{uri} cannot be written; check the store and run again")
+                folder.uri = uri
                 yield folder, sync
 
 

@@ -18,7 +18,7 @@ from rl_models.errors import first_line
 from rl_models.training.checkpoint import numbered_checkpoints
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.results.trial_log import METRICS_FILE, SCORE, finite, read_metrics
-from tune_experiments.run.remote_sync import RemoteSync
+from tune_experiments.run.remote_sync import RemoteSync, Stamp, file_stamp
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS
 
@@ -199,12 +199,17 @@ class Callback:
 
 
 class TrialWatch:
-    """Calls callbacks for new rows and checkpoints of trials, once each, until one raises an error, `failure`."""
+    """Calls callbacks for new rows and checkpoints of trials, once each, until one raises an error, `failure`.
+
+    A restarted trial may write a row again.
+    """
 
     def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[Callback]) -> None:
         """Record the rows and checkpoints that exist already."""
         self.failure: Exception | None = None
-        self._trials = {name: _Trial(folder) for name, folder in trials.items()}
+        self._trials = trials
+        self._stamps: dict[str, Stamp] = {}
+        self._newest: dict[tuple[str, str], int] = {}
         self._callbacks: Sequence[Callback] = ()
         self._next_at = 0.0
         self.poll(is_due=True)
@@ -216,13 +221,9 @@ class TrialWatch:
         if self.failure is not None or (began < self._next_at and not is_due):
             return
         try:
-            for name, trial in self._trials.items():
-                for row in trial.new_rows():
-                    for callback in self._callbacks:
-                        callback.on_validation(name, row)
-                for checkpoint in trial.new_checkpoints():
-                    for callback in self._callbacks:
-                        callback.on_checkpoint(name, checkpoint)
+            for trial, folder in self._trials.items():
+                self._call("on_validation", trial, self._validations(trial, folder / METRICS_FILE))
+                self._call("on_checkpoint", trial, dict(numbered_checkpoints(folder / CHECKPOINTS)))
         except Exception as error:  # a user's code; Tune ends, and the main process raises it
             self.failure = error
         now = time.monotonic()
@@ -234,32 +235,17 @@ class TrialWatch:
         if self.failure is not None:
             raise self.failure
 
+    def _validations(self, trial: str, log: Path) -> dict[int, Any]:
+        """Rows of a log with a validation, by env steps; none if it has not changed."""
+        if not log.is_file() or self._stamps.get(trial) == file_stamp(log):
+            return {}
+        self._stamps[trial] = file_stamp(log)
+        rows = (row for row in read_metrics(log) if any(key.startswith("valid/") for key in row))
+        return {int(row["env_steps"]): row for row in rows}
 
-class _Trial:
-    """Reported rows and checkpoints of one trial; a restarted trial may write a row again."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._stamp = (0, 0)
-        self._reported_row = self._reported_checkpoint = -1
-
-    def new_rows(self) -> list[dict[str, float]]:
-        """Rows with a validation that have not been reported, in order."""
-        path = self._folder / METRICS_FILE
-        if not path.is_file():
-            return []
-        found = path.stat()
-        if self._stamp == (found.st_size, found.st_mtime_ns):
-            return []
-        self._stamp = found.st_size, found.st_mtime_ns
-        validated = [row for row in read_metrics(path) if any(key.startswith("valid/") for key in row)]
-        new = [row for row in validated if row["env_steps"] > self._reported_row]
-        self._reported_row = int(max([self._reported_row, *(row["env_steps"] for row in new)]))
-        return new
-
-    def new_checkpoints(self) -> list[Path]:
-        """Complete checkpoints that have not been reported and still exist, in order."""
-        found = dict(numbered_checkpoints(self._folder / CHECKPOINTS))
-        new = [path for number, path in sorted(found.items()) if number > self._reported_checkpoint]
-        self._reported_checkpoint = max([self._reported_checkpoint, *found])
-        return new
+    def _call(self, hook: str, trial: str, found: Mapping[int, Any]) -> None:
+        newest = self._newest.get((hook, trial), -1)
+        self._newest[hook, trial] = max([newest, *found])
+        for number in sorted(found):
+            for callback in self._callbacks if number > newest else ():
+                getattr(callback, hook)(trial, found[number])

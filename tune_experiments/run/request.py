@@ -5,13 +5,13 @@ training at once: a slice ends between two rows of a log, without an extra valid
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from rl_models.training.checkpoint import newest_complete_checkpoint
 from tune_experiments.core.config_json import DataclassInstance, config_to_json
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import read_configuration
@@ -36,7 +36,8 @@ def make_request(
     is_tested: bool = True,
 ) -> Request:
     """Request for a trial of an experiment, named by its entry point; the trial's folder is created."""
-    return {
+    store = {} if run.uri is None else {"uri": join_path(run.uri, f"trials/{name}")}
+    return store | {
         "name": name,
         "experiment": experiment,
         "config": config_to_json(config),
@@ -66,21 +67,17 @@ def get_checkpoint_step(checkpoint: Path) -> int:
     return int(checkpoint.name.rpartition("_")[2])
 
 
-def as_searcher(
-    next_request: Callable[[], Request | None], on_request_end: Callable[[Request], None] = lambda request: None
-) -> Any:
-    """Ray Tune `Searcher` of requests, whose `failure` is the exception of one of these functions, or None.
+def as_searcher(next_request: Callable[[], Request | None]) -> Any:
+    """Ray Tune `Searcher` of requests, whose `failure` is the exception of `next_request`, or None.
 
-    Args:
-        next_request: Next request; None if there is none, or if it must wait until another request has ended.
-        on_request_end: Called when a request has ended, or failed permanently.
+    `next_request` is asked until it returns None while no trial runs.
     """
     from ray.tune.search import Searcher
 
     class _Searcher(Searcher):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self._running: dict[str, Request] = {}
+            self._running: set[str] = set()
             self.failure: Exception | None = None
 
         def __reduce__(self) -> Any:
@@ -93,14 +90,11 @@ def as_searcher(
                 self.failure, request = error, None
             if request is None:
                 return None if self._running else Searcher.FINISHED
-            self._running[trial_id] = request
+            self._running.add(trial_id)
             return {"request": request}
 
         def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
-            try:
-                on_request_end(self._running.pop(trial_id))
-            except Exception as raised:
-                self.failure = raised
+            self._running.discard(trial_id)
 
         def save(self, checkpoint_path: str) -> None:
             """No-op: searches keep their own state on disk."""
@@ -116,23 +110,12 @@ def is_past(ends_at: float | None) -> bool:
     return ends_at is not None and time.time() >= ends_at
 
 
-class Slice:
-    """A slice of a number of seconds from now; `ends_at` is its end as `time.time`, for all processes."""
+def slice_end(seconds: float | None) -> float | None:
+    """End of a slice of a number of seconds from now, as `time.time`; None without a limit."""
+    return None if seconds is None else time.time() + seconds
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.ends_at = seconds, time.time() + seconds
 
-    @property
-    def is_over(self) -> bool:
-        """Whether trials must stop."""
-        return is_past(self.ends_at)
-
-    def searcher(self, requests: Sequence[Request]) -> Any:
-        """Ray Tune `Searcher` of these requests in order, until the slice is over."""
-        left = list(requests)
-        return as_searcher(lambda: left.pop(0) if left and not self.is_over else None)
-
-    def check_progress(self, left: Sequence[Request], begun: Mapping[str, int], trials: int) -> None:
-        """Check that a trial has learned or finished; UserError if the slice is too short for that."""
-        if len(left) == trials and all(trained_env_steps(one) <= begun.get(one["name"], 0) for one in left):
-            raise UserError(f"no trial made an update in --slice-seconds {self.seconds:g}; increase it")
+def slice_searcher(requests: Sequence[Request]) -> Any:
+    """Ray Tune `Searcher` of these requests in order, until their slice is over."""
+    left = list(requests)
+    return as_searcher(lambda: left.pop(0) if left and not is_past(left[0]["ends_at"]) else None)

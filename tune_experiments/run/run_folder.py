@@ -56,12 +56,14 @@ class RunFolder(AbstractContextManager["RunFolder"]):
     Attributes:
         run_id: 32 hexadecimal digits, drawn when the run began, the same in every session.
         changed: Changed flags of this session, with old and new values; none for added methods.
+        uri: URI of the store of which this folder is the copy; None for a folder.
     """
 
     path: Path
     run_id: str
     changed: tuple[str, ...]
     _lock: ExitStack = field(repr=False)
+    uri: str | None = None
 
     @classmethod
     def open(

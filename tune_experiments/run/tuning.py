@@ -18,7 +18,6 @@ from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import chosen_device, refusing_gpu, release_memory
 from tune_experiments.core.config_path import grown_values
 from tune_experiments.core.errors import close_broken_pipes
-from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import DIVERGED, DONE, FINISHED, HANGS, REFUSED, WAITS, has_diverged
 from tune_experiments.run.final_evaluation import is_tested_with
@@ -34,7 +33,7 @@ from tune_experiments.run.reports import (
     reporting_warnings,
     with_scores,
 )
-from tune_experiments.run.request import Request, is_past, make_plan
+from tune_experiments.run.request import Request, is_past, make_plan, slice_searcher
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_errors import PermanentFailure, find_permanent_failure, waiting_for_storage
@@ -109,7 +108,6 @@ def run_trials(
     concurrent: int,
     out: Path,
     columns: Mapping[str, str],
-    uri: str | None = None,
     has_gpus: float = 0.0,
     searcher: Any = None,
     tune_scheduler: Any = None,
@@ -118,15 +116,15 @@ def run_trials(
     """Run trials until each has finished or failed permanently; trial name -> cause, for those that failed.
 
     `budgets` (env steps by trial) and `columns` (heading -> key of the log) are those of the progress display. Tune's
-    own bookkeeping goes to a new folder in `out/tune`. With the `uri` of a run, trials work in temporary folders. A
-    `searcher` provides the requests one at a time, and a `tune_scheduler` stops trials or lets them exploit others.
+    own bookkeeping goes to a new folder in `out/tune`. A `searcher` provides the requests one at a time, and a
+    `tune_scheduler` stops trials or lets them exploit others.
     """
     _keep_tune_quiet()
     from ray import tune
 
-    if uri is not None:
-        requests = [request | {"uri": join_path(uri, f"trials/{request['name']}")} for request in requests]
     is_population = any("ends" in request for request in requests)
+    if any("ends_at" in request for request in requests):
+        searcher = slice_searcher(requests)
     with Progress(budgets, columns) as progress:
         results = tune.Tuner(
             _trainable(has_gpus, concurrent),
@@ -234,7 +232,6 @@ def run_local_trials(
     budgets: Mapping[str, int],
     *,
     columns: Mapping[str, str],
-    uri: str | None = None,
     watch: TrialWatch | None = None,
 ) -> dict[str, str]:
     """Run trials one after another in this process; trial name -> cause, for those that failed."""
@@ -245,13 +242,12 @@ def run_local_trials(
             if is_past(request.get("ends_at")):
                 break
             name = request["name"]
-            given = request if uri is None else request | {"uri": join_path(uri, f"trials/{name}")}
             try:
-                how = _run_here(given, gpus, progress, watch)
+                how = _run_here(request, gpus, progress, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise
-                reason = find_permanent_failure(error, Path(given["folder"]), given.get("uri"))
+                reason = find_permanent_failure(error, Path(request["folder"]), request.get("uri"))
                 failures[name] = first_line(error) if reason is None else PermanentFailure(reason)
                 progress.finish(name, "failed")
             else:
@@ -284,12 +280,12 @@ _STOP_SECONDS = 20.0
 
 
 @contextlib.contextmanager
-def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[None]:
+def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[Sequence[int]]:
     """Context in which the first Control-C lets Tune end its trials, which takes seconds, and the second one exits.
 
-    SIGTERM, which Slurm and containers send, does the same (Ray would abort on it, and sets its own handler when it
-    connects), and so does SIGHUP, unless it is ignored, as by `nohup`. If either has also ended Ray's processes, Tune
-    would wait forever, so after 20 s the process exits with status 130.
+    It gets the list of signals so far. SIGTERM, which Slurm and containers send, does the same (Ray would abort on it,
+    and sets its own handler when it connects), and so does SIGHUP, unless it is ignored, as by `nohup`. If either has
+    also ended Ray's processes, Tune would wait forever, so after 20 s the process exits with status 130.
     """
     asked: list[int] = []
 
@@ -313,7 +309,7 @@ def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[None]:
         signal.raise_signal(signal.SIGUSR1)  # the signal on which Tune ends its trials
 
     if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
-        yield
+        yield asked
         return
     handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGTERM: stop}
     for number in (signal.SIGINT, signal.SIGHUP):
@@ -321,7 +317,7 @@ def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[None]:
             handlers[number] = stop
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
-        yield
+        yield asked
     finally:
         watchdog.cancel()
         for number, handler in before.items():

@@ -49,12 +49,10 @@ class OptunaSearch:
         self._space, self._starts, self._seeds, self._count = space, starts, seeds, count
         self._search_seed, self._request_of = search_seed, make_trial_request
         self._taken: set[str] = set()
-        self._exhausted: set[str] = set()
         self._settings = {method: [Setting(0, one, space.values(one, method))] for method, one in starts.items()}
         try:
             self._studies = _studies(journal, list(starts))
-            for method in starts:
-                self._tell(method)
+            self._tell()
         except UserError:
             raise
         except Exception as error:  # any error of Optuna on another file
@@ -71,12 +69,9 @@ class OptunaSearch:
                 found.append(Setting(len(found), drawn, self._space.values(drawn, method)))
         return found[: self._count]
 
-    def dropped(self, method: str) -> list[int]:
-        """Numbers of settings that do not exist, because the space has fewer."""
-        return list(range(len(self.settings(method)), self._count)) if method in self._exhausted else []
-
     def next_request(self) -> Request | None:
-        """Next trial of a known setting, else of a new setting."""
+        """Next trial of a known setting, else of a new setting; None if there is none before another one has ended."""
+        self._tell()
         for method in self._starts:
             for setting in self.settings(method):
                 for seed in self._seeds:
@@ -87,10 +82,6 @@ class OptunaSearch:
             if len(self.settings(method)) < self._count and self._ask(method):
                 return self.next_request()
         return None
-
-    def on_request_end(self, request: Request) -> None:
-        """Report a setting to the study when all of its seeds have finished."""
-        self._tell(request["method"])
 
     def _ask(self, method: str) -> bool:
         """Draw one more setting, different from all others; returns whether there is one."""
@@ -110,7 +101,6 @@ class OptunaSearch:
                 return True
             value = self._value(method, same[0])
             study.tell(trial, value, state=TrialState.FAIL if value is None else None)
-        self._exhausted.add(method)
         return False
 
     def _config(self, method: str, get_value: Callable[[str], Any]) -> Any:
@@ -128,16 +118,18 @@ class OptunaSearch:
             return None
         return finite(float(np.mean([score(folder, self._space.objective) for folder in folders])))
 
-    def _tell(self, method: str) -> None:
+    def _tell(self) -> None:
+        """Report settings to the studies when all of their seeds have finished."""
         from optuna.trial import TrialState
 
-        study, settings = self._studies[method], {one.number: one for one in self.settings(method)}
-        for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            number = trial.user_attrs.get(_SETTING)
-            if number is None:  # the process was killed during the draw
-                study.tell(trial.number, state=TrialState.FAIL)
-            elif number in settings and (value := self._value(method, settings[number])) is not None:
-                study.tell(trial.number, value)
+        for method, study in self._studies.items():
+            settings = {one.number: one for one in self.settings(method)}
+            for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                number = trial.user_attrs.get(_SETTING)
+                if number is None:  # the process was killed during the draw
+                    study.tell(trial.number, state=TrialState.FAIL)
+                elif number in settings and (value := self._value(method, settings[number])) is not None:
+                    study.tell(trial.number, value)
 
 
 def _studies(journal: Path, methods: Sequence[str]) -> dict[str, Study]:

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +60,11 @@ _JUDGED = {
 
 @dataclasses.dataclass(frozen=True)
 class TuneSession:
-    """Trials of one session of Ray Tune, with its searcher and scheduler, if any.
-
-    `dropped` is called with the names of failed trials, and returns those that are not trained to their end.
-    """
+    """Trials of one session of Ray Tune, with its searcher and scheduler, if any."""
 
     requests: Sequence[Request]
     searcher: Any = None
     tune_scheduler: Any = None
-    dropped: Callable[[Collection[str]], Collection[str]] = lambda failed: ()
 
 
 class Search:
@@ -147,8 +143,9 @@ class Search:
                 requests = [self._request(folder, one, method, seed) for one in settings for seed in seeds]
                 file = folder.path / f"{method}_{RUNGS_FILE}"
                 asha = Asha([request["name"] for request in requests], budget, file)
-                judged = [request | {"objective": self.space.objective} for request in requests]
-                sessions.append(TuneSession(judged, None, asha, lambda failed, asha=asha: asha.stopped))  # type: ignore[misc]
+                left = [request for request in requests if request["name"] not in asha.stopped]
+                judged = [request | {"objective": self.space.objective} for request in left]
+                sessions.append(TuneSession(judged, None, asha))
                 continue
             paths = [path for path in self.space.domains if self.space.uses(self._config, method, path)]
             for seed in seeds:
@@ -156,10 +153,7 @@ class Search:
                 left = [one for one in requests if read_test_results(folders / one["name"]) is None]
                 entropy = self._options.search_seed, seed, *method.encode()
                 members, pbt = population(self._experiment, left, self.space, paths, budget, entropy)
-                names = [one["name"] for one in requests]
-                # A population is judged as a whole, so all of its members fail together.
-                all_fail = functools.partial(lambda names, failed: names if set(names) & set(failed) else (), names)
-                sessions.append(TuneSession(members, None, pbt, all_fail))
+                sessions.append(TuneSession(members, None, pbt))
         return sessions
 
     def _optuna_session(self, folder: RunFolder) -> TuneSession:
@@ -179,11 +173,7 @@ class Search:
             later = [dataclasses.replace(known[0], number=number) for number in range(len(known), count)]
             requests += [make_trial_request(one, method, seed) for one in (*known, *later) for seed in options.seeds]
 
-        def dropped(failed: Collection[str]) -> list[str]:
-            pairs = [(method, number) for method in self._methods for number in search.dropped(method)]
-            return [_name(method, number, seed) for method, number in pairs for seed in options.seeds]
-
-        return TuneSession(requests, as_searcher(search.next_request, search.on_request_end), None, dropped)
+        return TuneSession(requests, as_searcher(search.next_request))
 
     def show(self, folder: RunFolder, console: Console) -> None:
         """Rank finished settings, write the report and print the best setting of each method."""

@@ -31,8 +31,7 @@ from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.overcooked import trials as overcooked_trials
 from tune_experiments.overcooked.partners import KitchenWithPartners
 from tune_experiments.overcooked.trials import worlds_of_generation
-from tune_experiments.run import ray_cluster
-from tune_experiments.run.ray_cluster import Gpus, assign_gpus, min_gpus, trials_that_fit
+from tune_experiments.run.ray_cluster import Gpus, assign_gpus, trials_at_once
 from tune_experiments.run.speed import measured_seconds
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import placement_bundles
@@ -236,9 +235,10 @@ def test_a_run_with_device_cpu_refuses_the_gpu_in_its_own_process_and_for_its_tr
         main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / choice), "--device", choice])
     assert [(gpus, place) for gpus, _, place in asked] == [(2.0, NAME), (2.0, NAME), (0.0, "cpu")]
     assert device.chosen_device() == DEVICE
-    assert ray_cluster.check_capacity(joined, 1, 5.0, "cpu") == 4
+    workers = [Workers(gpus_per_learner=5.0)]
+    assert trials_at_once(joined, workers, "cpu") == 4
     with pytest.raises(UserError, match="--device cpu"):
-        ray_cluster.check_capacity(joined, 1, 5.0)
+        trials_at_once(joined, workers)
 
 
 @pytest.mark.parametrize(("most", "expected"), [([], 6), (["--max-concurrent-trials", "2"], 2)])
@@ -271,38 +271,24 @@ def test_a_trials_own_process_has_a_gpu_wherever_there_is_one(workers, has_gpus,
     assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(expected))
     reserved = sum(place["GPU"] for place in placement_bundles(workers, found))
     assert reserved * trials <= max(has_gpus, workers.gpus) + 1e-9
-    assert min_gpus(workers, has_gpus) * trials <= has_gpus + 1e-9
 
 
 @pytest.mark.parametrize(
     ("workers", "has_gpus", "expected"),
     [
-        (Workers(learners=2), 0, 0.0),
-        (Workers(learners=2), 4, 2.0),
-        (Workers(gpus_per_learner=0.25), 1, 0.25),
-        (Workers(runners=10, gpus_per_runner=0.1), 1, 1.01),
-    ],
-)
-def test_a_trial_needs_a_gpu_for_each_of_several_learners_and_a_share_beside_its_runners(workers, has_gpus, expected):
-    assert min_gpus(workers, has_gpus) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("workers", "has_gpus", "expected"),
-    [
+        (Workers(learners=2), 0, 8),
         (Workers(), 1, 8),
+        (Workers(gpus_per_learner=0.75), 4, 4),
         (Workers(runners=2, gpus_per_runner=0.1), 1, 4),
-        (Workers(runners=4, gpus_per_runner=0.5), 2, 0),
         (Workers(runners=1, gpus_per_runner=0.6), 2, 2),
         (Workers(learners=2), 4, 2),
+        (Workers(learners=2), 1, "--device cpu"),
+        (Workers(gpus_per_runner=1.0, runners=1), 0, "--device cpu"),
+        (Workers(runners=4, gpus_per_runner=0.5), 2, "--device cpu"),
+        (Workers(learners=2, gpus_per_learner=0.5), 1, "--workers.gpus-per-learner"),
     ],
 )
 def test_as_many_trials_begin_as_ray_can_place(workers, has_gpus, expected):
-    least = min_gpus(workers, has_gpus)
-    most = min(8, int(has_gpus / least + 1e-9)) if least else 8
-    assert trials_that_fit(workers, has_gpus, most) == expected
-
-
-def test_several_learners_are_not_put_on_one_gpu():
-    with pytest.raises(UserError, match=r"--workers.gpus-per-learner"):
-        min_gpus(Workers(learners=2, gpus_per_learner=0.5), 1)
+    cluster = SimpleNamespace(cluster_resources=lambda: {"CPU": 8.0 * workers.cpus, "GPU": has_gpus})
+    with contextlib.nullcontext() if isinstance(expected, int) else pytest.raises(UserError, match=expected):
+        assert trials_at_once(cluster, [workers]) == expected

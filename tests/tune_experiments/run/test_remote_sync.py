@@ -1,6 +1,7 @@
 """A run in a store: the copy is whole, continues anywhere, outlives an outage, and touches nothing that others keep."""
 
 import json
+import math
 import os
 import shutil
 import socket
@@ -35,11 +36,12 @@ from tests.tune_experiments.run.remote_runs import (
 from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.launch import launch
-from tune_experiments.matrix_game import EXPERIMENT
+from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import remote_claim, remote_sync, tuning
 from tune_experiments.run.final_evaluation import write_test_results
 from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder
+from tune_experiments.run.request import make_request
 from tune_experiments.run.run_folder import ANNOUNCED, read_sessions
 
 
@@ -53,19 +55,26 @@ def test_each_trial_of_a_run_whose_uri_has_a_query_has_a_folder_of_its_own(tmp_p
     trained = []
 
     class Tuner:
-        def __init__(self, trainable, param_space, **named):
-            trained.extend(request["uri"] for request in param_space["request"]["grid_search"])
+        def __init__(self, trainable, param_space, tune_config, **named):
+            if (searcher := tune_config.search_alg) is None:
+                requests = param_space["request"]["grid_search"]
+            else:
+                requests = [searcher.suggest(str(number))["request"] for number in range(2)]
+            trained.extend(request["uri"] for request in requests)
 
         def fit(self):
             return []
 
     monkeypatch.setattr("ray.tune.Tuner", Tuner)
     monkeypatch.setattr(tuning, "train_request", lambda request, *_: trained.append(request["uri"]))
-    budgets, uri = {"sync-seed0": 1, "sync-seed1": 1}, "s3://bucket/run?region=eu-west-1"
-    requests = [{"name": name, "folder": str(tmp_path)} for name in budgets]
-    tuning.run_local_trials(requests, budgets, columns={}, uri=uri)
-    tuning.run_trials(requests, budgets, concurrent=1, out=tmp_path, columns={}, uri=uri)
-    assert trained == 2 * [f"s3://bucket/run/trials/{name}?region=eu-west-1" for name in budgets]
+    run = SimpleNamespace(uri="s3://bucket/run?region=eu-west-1", run_id="0", trial=lambda name: tmp_path / name)
+    requests = [make_request("matrix_game", SMOKE, "sync", seed, run, f"sync-seed{seed}") for seed in (0, 1)]
+    budgets = {request["name"]: 1 for request in requests}
+    tuning.run_local_trials(requests, budgets, columns={})
+    tuning.run_trials(requests, budgets, concurrent=1, out=tmp_path, columns={})
+    in_slice = [request | {"ends_at": math.inf} for request in requests]
+    tuning.run_trials(in_slice, budgets, concurrent=1, out=tmp_path, columns={})
+    assert trained == 3 * [f"s3://bucket/run/trials/{name}?region=eu-west-1" for name in budgets]
 
 
 def test_a_run_goes_on_with_the_newest_whole_checkpoint_and_those_that_it_needs(tmp_path):

@@ -22,7 +22,7 @@ from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import remote_claim
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.request import Slice
+from tune_experiments.run.request import slice_searcher
 from tune_experiments.run.trial import Trial
 
 ROWS = 8
@@ -98,8 +98,9 @@ def test_what_has_not_begun_when_time_is_up_is_left_to_the_next_slice(tmp_path):
 def test_ray_is_given_no_trial_after_the_end_of_a_slice(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("tune_experiments.run.request.time", SimpleNamespace(time=lambda: now[0]))
-    searcher = Slice(10.0).searcher([{"name": "a"}, {"name": "b"}])
-    assert searcher.suggest("0") == {"request": {"name": "a"}}
+    first, second = ({"name": name, "ends_at": 10.0} for name in "ab")
+    searcher = slice_searcher([first, second])
+    assert searcher.suggest("0") == {"request": first}
     now[0] = 10.0
     assert searcher.suggest("1") is None
 

@@ -116,11 +116,19 @@ def test_failures_are_told_by_the_name_of_a_trials_folder_and_why():
     assert find_failures(results) == {"died": "no actor", "refused": "write --x 3"}
 
 
-def test_whatever_is_interrupted_the_user_hears_that_the_same_command_continues(tmp_path, monkeypatch, capsys):
-    def second_one(*_, **__):
-        raise KeyboardInterrupt
+def raise_interrupt(*_, **__):
+    raise KeyboardInterrupt
 
-    monkeypatch.setattr(launching, "run_local_trials", second_one)
+
+def return_after_signal(*_, **__):
+    signal.signal(signal.SIGUSR1, lambda *_: None)  # as Tune does
+    signal.raise_signal(signal.SIGINT)
+    return {}
+
+
+@pytest.mark.parametrize("ends", [raise_interrupt, return_after_signal])
+def test_whatever_is_interrupted_the_user_hears_that_the_same_command_continues(ends, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(launching, "run_local_trials", ends)
     with pytest.raises(KeyboardInterrupt):
         EXPERIMENT.run("smoke", out=tmp_path / "run", local=True)
     assert "the same command continues" in capsys.readouterr().out

@@ -34,7 +34,6 @@ def run(search, most=1000, do=score):
     while len(done) < most and (request := search.next_request()) is not None:
         done.append((request["setting"].number, request["seed"]))
         finish(request, do(request))
-        search.on_request_end(request)
     return done
 
 
@@ -99,7 +98,6 @@ def test_no_two_settings_are_alike_and_a_space_may_be_smaller_than_the_search(tm
     search = search_in(tmp_path, count=9, seeds=(0,), space=space)
     assert len(run(search)) == 3
     assert sorted(one.config.games for one in search.settings("sync")) == [8, 16, 32]
-    assert search.dropped("sync") == list(range(3, 9))
 
 
 @pytest.mark.parametrize("content", [BOMB + b"\n", b"5\n", b"{}\n", b'{"op_code": "x"}\n', b"a,b\n1,2\n"])
