@@ -199,14 +199,15 @@ PAGE = """usage: concord COMMAND [--flag value ...]
   show PATH            write a page with episodes, for a browser
   play PATH            print an episode, or play with the team (--human AGENT)
   render PATH          write a video of an episode
-  table PATH           make tables and figures of a run
-  compare PATH PATH    compare methods of several runs
+  table RUN            make tables and figures of a run
+  compare RUN ...      compare methods of runs
   export RUN ...       print or write results as CSV, LaTeX or Parquet
   doctor PATH          report what limits a trial's speed, and check its environment
   export-adapters PATH write the adapters of a language model for peft
   pack PATH NAME       add a team to the package
 
 PATH is a run folder, a trial folder or a checkpoint, or pretrained/NAME, a team in the package.
+RUN is a run folder, or a file that `concord table RUN --save FILE` has written.
 `concord COMMAND --help` lists the flags of a command."""
 
 
