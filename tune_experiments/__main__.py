@@ -27,8 +27,7 @@ from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, ending_threads, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
-from tune_experiments.experiment.command_line import early_value
-from tune_experiments.experiment.config_file import read_config_file
+from tune_experiments.experiment.command_line import given_config_file
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
@@ -235,12 +234,12 @@ def _run(words: Sequence[str], prog: str) -> int:
 
 def _find_experiment(words: Sequence[str]) -> str:
     """The experiment of a configuration file; a custom one must be named on the command line."""
-    path = Path(early_value(words, "--config") or "")
-    experiment = read_config_file(path).experiment
-    if experiment not in known_experiments():
-        source = f"the experiment {experiment!r} from outside Concord" if experiment else "no experiment"
-        raise UserError(f"{path} names {source}: write concord run EXPERIMENT --config {path}")
-    return experiment
+    file = given_config_file(words)
+    assert file is not None
+    if file.experiment not in known_experiments():
+        source = f"the experiment {file.experiment!r} from outside Concord" if file.experiment else "no experiment"
+        raise UserError(f"{file.path} names {source}: write concord run EXPERIMENT --config {file.path}")
+    return file.experiment
 
 
 def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
