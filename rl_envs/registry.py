@@ -63,7 +63,7 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
     entry_point = find_entry_point(world_id) or world_id
     if ":" not in entry_point:
         hint = did_you_mean(world_id, WORLDS, f"name one of {', '.join(sorted(WORLDS))}")
-        raise ValueError(f"no world is called {world_id!r}; {hint}")
+        raise ValueError(f"no environment is called {world_id!r}; {hint}")
     kind = world_class(entry_point)
     if "arrays" in arguments and kind.array_libraries == World.array_libraries:
         raise ValueError(f"arrays is no argument of {world_id}, which computes in NumPy: leave it out")

@@ -27,8 +27,7 @@ from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, ending_threads, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
-from tune_experiments.experiment.command_line import early_value
-from tune_experiments.experiment.config_file import read_config_file
+from tune_experiments.experiment.command_line import given_config_file
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
@@ -197,14 +196,15 @@ PAGE = """usage: concord COMMAND [--flag value ...]
   show PATH            write a page with episodes, for a browser
   play PATH            print an episode, or play with the team (--human AGENT)
   render PATH          write a video of an episode
-  table PATH           make tables and figures of a run
-  compare PATH PATH    compare methods of several runs
+  table RUN            make tables and figures of a run
+  compare RUN ...      compare methods of runs
   export RUN ...       print or write results as CSV, LaTeX or Parquet
   doctor PATH          report what limits a trial's speed, and check its environment
   export-adapters PATH write the adapters of a language model for peft
   pack PATH NAME       add a team to the package
 
 PATH is a run folder, a trial folder or a checkpoint, or pretrained/NAME, a team in the package.
+RUN is a run folder, or a file that `concord table RUN --save FILE` has written.
 `concord COMMAND --help` lists the flags of a command."""
 
 
@@ -232,12 +232,12 @@ def _run(words: Sequence[str], prog: str) -> int:
 
 def _find_experiment(words: Sequence[str]) -> str:
     """The experiment of a configuration file; a custom one must be named on the command line."""
-    path = Path(early_value(words, "--config") or "")
-    experiment = read_config_file(path).experiment
-    if experiment not in known_experiments():
-        source = f"the experiment {experiment!r} from outside Concord" if experiment else "no experiment"
-        raise UserError(f"{path} names {source}: write concord run EXPERIMENT --config {path}")
-    return experiment
+    file = given_config_file(words)
+    assert file is not None
+    if file.experiment not in known_experiments():
+        source = f"the experiment {file.experiment!r} from outside Concord" if file.experiment else "no experiment"
+        raise UserError(f"{file.path} names {source}: write concord run EXPERIMENT --config {file.path}")
+    return file.experiment
 
 
 def _hint(word: str, known: Sequence[str], otherwise: str) -> str:

@@ -13,10 +13,9 @@ yields the agent's message and is sent all messages.
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.heads.factored_heads import FactoredHead
 from rl_models.layers.communication import Dialogue, Result
 from rl_models.policy import Features, State, TeamNetwork, TeamPolicy
 
@@ -64,8 +63,11 @@ class AgentPolicy:
         """Use the weights of a team for one of its agents."""
         network, head = policy.network, policy.policy_head
         if not isinstance(head, SeparableHead) or not isinstance(network, SeparableNetwork):
-            team = f"a team of {type(network).__name__} and {type(head).__name__} cannot be run decentralised"
-            raise TypeError(f"{team}, {_why_together(head)}")
+            raise TypeError(
+                f"a team of {type(network).__name__} and {type(head).__name__} cannot be run decentralised: only a "
+                "network with agent_step (TBONE's) and a marginal or SYNC head of one choice per agent can; play it "
+                "in one process"
+            )
         self.agent, self.num_agents = agent, policy.num_agents
         self.observation_keys = network.observation_keys
         self._network, self._head = network, head
@@ -94,17 +96,6 @@ class AgentPolicy:
         own_policy = yield from self.forward(obs, is_first)
         actions, _ = own_policy.sample(uniforms[:, None, [0, 1 + self.agent]])
         return actions[:, 0, 0]
-
-
-def _why_together(head: nn.Module) -> str:
-    """Why the agents of a team must act in one process, and what to do."""
-    if isinstance(head, FactoredHead):
-        return "because its actions have several parts, and an agent by itself draws one choice: play it in one process"
-    if not isinstance(head, SeparableHead):
-        return (
-            "because its agents have no policies of their own (a central team never has): train sync or marginal agents"
-        )
-    return "because its network computes all agents at once (it has no agent_step): play it in one process"
 
 
 def run_dialogue(dialogue: Dialogue[Result], exchange: Callable[[Tensor], Tensor]) -> Result:

@@ -108,7 +108,7 @@ def parse(
     `description`, and names the program `prog`, by default the script. Raises UserError for an invalid value, or a
     configuration file of another experiment.
     """
-    file = _config_file(arguments, experiment)
+    file = given_config_file(arguments, experiment)
     preset = _preset(experiment_presets, arguments, file)
     options, config = RunOptions(preset, seeds=seeds), experiment_presets[preset]
     default = _Arguments(*(file.apply(options, config) if file else (options, config)))  # type: ignore[type-var]
@@ -196,7 +196,7 @@ def _check_names(words: Sequence[str], config: Any) -> None:
             raise UserError(f"{flag}: {word!r} does not exist; {hint}{cure}")
 
 
-def early_value(arguments: Sequence[str], flag: str) -> str | None:
+def _early_value(arguments: Sequence[str], flag: str) -> str | None:
     """Value of a flag on which the defaults of others depend."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     first.add_argument(flag, dest="value")
@@ -207,8 +207,9 @@ def early_value(arguments: Sequence[str], flag: str) -> str | None:
     return found
 
 
-def _config_file(arguments: Sequence[str], experiment: str) -> ConfigFile | None:
-    path = early_value(arguments, "--config")
+def given_config_file(arguments: Sequence[str], experiment: str = "") -> ConfigFile | None:
+    """The file of `--config`, if it is given; UserError if it cannot be read or belongs to another experiment."""
+    path = _early_value(arguments, "--config")
     if path is None:
         return None
     if not path:
@@ -221,7 +222,7 @@ def _config_file(arguments: Sequence[str], experiment: str) -> ConfigFile | None
 
 def _preset(presets: Mapping[str, Any], arguments: Sequence[str], file: ConfigFile | None) -> str:
     named = file.values.get("preset") if file else None
-    given = early_value(arguments, "--preset")
+    given = _early_value(arguments, "--preset")
     if file and named is not None and given is not None:
         raise UserError(
             f"{file.path} sets the preset {named}, so --preset {given} has no effect: leave one of them out"

@@ -1,5 +1,6 @@
 """Tables, figures and videos of a run folder, at the end of a run and by the command `table`."""
 
+import shlex
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -40,7 +41,7 @@ def show_results(
     for line in describe_drawings(drawn, lambda path: join_path(uri, str(path.relative_to(out))) if uri else path):
         console.print(line)
     where = f"fetch {join_path(uri, 'trials')} and name that folder, " if uri else ""
-    folder = "FOLDER" if uri else out / "trials"
+    folder = "FOLDER" if uri else shlex.quote(str(out / "trials"))
     console.print(f"curves: {where}tensorboard --logdir {folder}")
     return saved.results, tables
 

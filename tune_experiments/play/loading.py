@@ -122,7 +122,7 @@ class LoadedPolicy:
             [B, N] int64 actions; for factored actions, factor -> such an array, and `continuous` [B, N, D] float32.
 
         Raises:
-            ValueError: another number of worlds, unknown row numbers of texts, or a world without observations.
+            ValueError: another number of worlds, unknown row numbers of texts, or observations of another environment.
         """
         if not obs:
             raise ValueError("this environment has no observations, because scripts play in it: use show or render")
@@ -142,6 +142,10 @@ class LoadedPolicy:
             raise ValueError(
                 f"{error}; call reset(texts=world.texts), or replace the row numbers by "
                 "world.texts[key].look_up(obs[key])"
+            ) from error
+        except KeyError as error:
+            raise ValueError(
+                f"the observations lack {error}, which this team reads: give those of its environment (make_world)"
             ) from error
         self._state = output.state
         own = self._chance.policy_uniforms(output.policy.num_uniforms)

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -190,7 +191,7 @@ class Search:
         for line in describe_drawings(with_older(drawn, out / "plots/search.png")):
             console.print(line)
         write_hparams(out, ranking, objective)
-        console.print(f"wrote {out / 'search.md'}; curves and HParams: tensorboard --logdir {out}")
+        console.print(f"wrote {out / 'search.md'}; curves and HParams: tensorboard --logdir {shlex.quote(str(out))}")
 
     def _finished(self, method: str, trials: Path) -> list[Ranked]:
         """Settings whose seeds have all finished; single trials for ASHA and PBT."""
@@ -295,7 +296,7 @@ def _verdict(
     of = f"{tried}" if finished == tried else f"{finished} that finished, of {tried}"
     return [
         f"{method}: {name} is the best of {of}: {objective} {best.score:.4f}{own}",
-        f"  {command(script, best) if script else f'python -m tune_experiments evaluate {winner}'}",
+        f"  {command(script, best) if script else f'python -m tune_experiments evaluate {shlex.quote(str(winner))}'}",
         *also,
     ]
 

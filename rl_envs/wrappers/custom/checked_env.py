@@ -115,12 +115,12 @@ class CheckedEnv:
                 self._check_names(what, given)
         observations, rewards, terminations, truncations, infos = answer
         live = self._live
-        reward = self._rewards(rewards)
         terminated = self._flagged("terminations", terminations)
         ended = {*terminated, *self._flagged("truncations", truncations)}
         self._live = [index for index in live if index not in ended] if ended else live
         if ended or self._agents() != self._here:
             self._check_agents(ended, terminations, truncations)
+        reward = self._rewards(rewards, live)
         if len(observations) > len(live):
             self._refuse_unlisted(observations, self._left.union(live))
         seen = self._observations(observations, live)
@@ -317,21 +317,21 @@ class CheckedEnv:
                 found[index] = info
         return found
 
-    def _rewards(self, rewards: Mapping[str, Any]) -> list[float]:
-        """[N] finite rewards, 0 for agents that were not in the game."""
+    def _rewards(self, rewards: Mapping[str, Any], live: Sequence[int]) -> list[float]:
+        """[N] finite rewards, 0 for agents that did not act."""
         names = self.declared.ids
         found = [0.0] * len(names)
-        for index in self._live:
+        for index in live:
             if (name := names[index]) not in rewards:
                 self._refuse(f"there is no reward of {name!r}, who acted", "let step return one, 0 where it earns none")
             reward = rewards[name]
             is_plain = type(reward) is float and -_LARGEST <= reward <= _LARGEST
             found[index] = reward if is_plain else self._reward(name, reward)
-        if len(rewards) > len(self._live):
+        if len(rewards) > len(live):
             for name, reward in rewards.items():
-                if self._index[name] not in self._live and (earned := self._reward(name, reward)):
+                if self._index[name] not in live and (earned := self._reward(name, reward)):
                     self._refuse(
-                        f"{name!r} has left the game and gets the reward {earned:g}",
+                        f"{name!r} is not in the game and gets the reward {earned:g}",
                         "let it earn that at the step at which it leaves, or let it stay in the game",
                     )
         return found

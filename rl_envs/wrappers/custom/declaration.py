@@ -171,8 +171,8 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
         names = []
     if not names:
         raise CustomEnvError(
-            f"{env_name(env)} names no possible_agents: a world needs a PettingZoo environment that lists "
-            "all of its agents; a Gymnasium environment goes to from_gymnasium"
+            f"{env_name(env)} names no possible_agents: give a PettingZoo environment, which lists all of its agents "
+            "there, or a gymnasium.Env (in Python to from_gymnasium)"
         )
     for name in names:
         if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool):
@@ -260,8 +260,8 @@ class Raising:
         cure = "fix it there"
         if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
             cure = (
-                "let it take what PettingZoo's parallel API gives: observation_space(agent), action_space(agent), "
-                "reset(seed=None, options=None), step(actions)"
+                "let it take what PettingZoo and Gymnasium give: reset(seed=None, options=None), step(actions); in "
+                "PettingZoo also observation_space(agent), action_space(agent)"
             )
         where = f"the environment {env_name(self._env)} raised in {self._method}"
         raise EnvRaisedError(f"{where}: {described(error)}; {cure}") from error

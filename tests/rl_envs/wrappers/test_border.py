@@ -68,10 +68,13 @@ def stopped(lacking):
 
 
 def late(env, answer):
-    """`right` is not there at reset."""
+    """`right` is not there at reset, and is paid as soon as it is."""
     here = ["left"] if env.steps == 0 else env.possible_agents
     env.agents = list(here)
-    return answer if env.steps else [{"left": part["left"]} for part in answer]
+    if env.steps == 0:
+        return [{"left": part["left"]} for part in answer]
+    put(REWARD, "right", 1.0)(answer)
+    return answer
 
 
 def renamed(env, answer):

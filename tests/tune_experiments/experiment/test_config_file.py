@@ -64,6 +64,8 @@ def test_run_takes_the_experiment_from_the_file(tmp_path, capsys):
         file.write_text(text)
         assert main(["run", f"--config={file}"]) == 2
         assert str(file) in capsys.readouterr().err
+    assert main(["run", "--config"]) == 2
+    assert "--config ." not in capsys.readouterr().err, "no value is not the current folder"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -59,13 +60,14 @@ def given(monkeypatch, *teams):
 @pytest.fixture
 def run_folder(tmp_path):
     """A run with results and a log."""
-    trial = tmp_path / "trials/ippo-seed0"
+    folder = tmp_path / "a run"
+    trial = folder / "trials/ippo-seed0"
     trial.mkdir(parents=True)
     (trial / "metrics.jsonl").write_text('{"env_steps": 10, "episode/return": 1.0}\n')
     line = Result("train", "Teams in any environment", "ippo", "game", "test", 0, "return", 1.0)
-    rows.write(tmp_path / "results.jsonl", [line])
+    rows.write(folder / "results.jsonl", [line])
     write_test_results(trial, [line])
-    return tmp_path
+    return folder
 
 
 def shown(team, folder):
@@ -203,3 +205,9 @@ def test_a_picture_that_is_asked_for_and_cannot_be_made_at_all_is_an_error(monke
     with pytest.raises(UserError, match="no display"):
         draw[command]()
     assert not list(tmp_path.glob("*.html")) and not list(tmp_path.rglob("*.gif"))
+
+
+def test_a_shell_reads_the_folder_of_a_printed_command_as_one_word(monkeypatch, run_folder):
+    given(monkeypatch)
+    last = shown(faulty_team(""), run_folder).splitlines()[-1]
+    assert shlex.split(last)[-1] == str(run_folder / "trials")

@@ -2,10 +2,12 @@
 
 import pytest
 
+from rl_envs import make
 from rl_models.networks.qmix_policy import QmixPolicy
 from rl_models.policy import fixed_weights
 from rl_models.runtime.added_observations import draws_noise
 from rl_models.training.evaluation import Evaluation
+from tests.tune_experiments.play.teams import untrained
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
 
@@ -41,3 +43,8 @@ def test_a_loaded_team_chooses_as_its_test_does(script, method, monkeypatch):
     has_noise, explores = draws_noise(policy.network), isinstance(policy, QmixPolicy)
     assert (is_greedy or explores) == (bool(loaded.is_greedy) or explores)
     assert (noise and has_noise) == (loaded.draws_noise and has_noise)
+
+
+def test_observations_of_another_environment_are_refused_with_the_key_that_they_lack():
+    with pytest.raises(ValueError, match="'view'"):
+        untrained("furnmove_sync", "sync_2").act(make("overcooked-v0", 2).reset(0))

@@ -18,6 +18,7 @@ from tune_experiments.results.comparison import (
     with_bootstrap,
 )
 from tune_experiments.results.intervals import Interval, welch_interval
+from tune_experiments.results.plots import comparison_report
 from tune_experiments.results.plots.comparison_report import profile, write_comparison
 from tune_experiments.results.rows import Result, write
 from tune_experiments.run.run_folder import CONFIG_FILE, MODELS, SCHEMA_VERSION, RunFolder
@@ -138,6 +139,13 @@ def test_methods_are_compared_where_two_were_measured(tmp_path):
     assert row in text.read_text()
     assert "exploratory" in text.read_text()
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_rounding_is_not_drawn_as_a_difference(tmp_path, monkeypatch):
+    write(tmp_path / "results.jsonl", [result("sync", 0, 4e-8), result("marginal", 0, 0.0)])
+    monkeypatch.setattr(comparison_report, "save", lambda figure, path: figure)
+    left, right = comparison_report.draw_comparisons(compare(read_runs([tmp_path])), tmp_path).axes[0].get_xlim()
+    assert right - left > 0.01
 
 
 @pytest.mark.parametrize("name", ["comparison.md", "plots/comparison.pdf", "plots/profiles.png"])

@@ -34,6 +34,8 @@ _MAX_WIDTH = 15.0
 _PANEL_WIDTH, _LETTER_WIDTH, _LETTERS_OF_A_TITLE = 3.0, 0.065, 44
 """Inches of a panel without its labels, inches of a letter of a label, and letters that fit above the panel."""
 _THRESHOLDS, _PROFILE_RESAMPLES = 101, 2000
+_ROUNDING = 1e-6
+"""Smallest width of a panel as a share of its values (at least of 1): what is below is rounding in float32."""
 _INTERVALS = "Intervals of 95 %: means by Student's t over seeds, differences by Welch's t."
 """The first sentence of a report, by which it is known."""
 NOTE = (
@@ -86,6 +88,9 @@ def _draw(panel: Any, comparison: Comparison) -> None:
         panel.plot(values, [height] * len(values), "|", color=colour, alpha=0.5, markersize=7)
         _interval(panel, row.mean, height - 0.14, colour)
         _interval(panel, row.iqm, height + 0.14, colour, markerfacecolor="white")
+    left, right = panel.get_xlim()
+    if right - left < _ROUNDING * (size := max(1.0, abs(left), abs(right))):
+        panel.set_xlim(left - 0.05 * size, right + 0.05 * size)
     panel.set_yticks(range(len(methods)), methods, fontsize=8)
     panel.set_ylim(len(methods) - 0.5, -0.5)
     title = textwrap.wrap(comparison.title, _LETTERS_OF_A_TITLE, break_on_hyphens=False)
