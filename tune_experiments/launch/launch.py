@@ -125,6 +125,8 @@ class Session(Generic[Config]):
             for folder in by_seed.values():  # also of seeds of earlier sessions, whose lines may have been deleted
                 replace_rows(self.folder.results, read_test_results(folder) or [])
         if any(self._is_unfinished(request) and request["name"] not in failures for request in requests):
+            if self.ends_at is None:  # somebody has sent Tune its own signal, SIGUSR1
+                raise KeyboardInterrupt
             self.console.print(self._describe_progress(requests))
             return replace(self._ended(read_results(self.folder.path), [], failures), is_complete=False)
         results, tables = show_results(self.stored, self.console, self.folder.uri)

@@ -71,7 +71,9 @@ class SavedRun:
 
         Tables of another task than the paper's do not show its numbers.
         """
-        tables = (experiment or find_experiment(self.experiment)).tables(self.results)
+        experiment = experiment or find_experiment(self.experiment)
+        # Under the present caption, whatever it was in earlier sessions.
+        tables = experiment.tables([replace(line, table=experiment.caption) for line in self.results])
         if self.is_other_task:
             tables = [table.without_paper() for table in tables]
         tables = with_verdicts(with_model_notes(tables, self.models), self.comparisons, self.results)

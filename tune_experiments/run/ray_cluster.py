@@ -217,8 +217,10 @@ def gpu_share(workers: Workers, has_gpus: int, trials: int) -> float:
 
 def _fit(amounts: Sequence[float], has_gpus: int) -> bool:
     """Whether Ray can place these amounts: it places a fraction on one GPU, and more than 1 on whole GPUs."""
+    if sum(amounts) > has_gpus + 1e-3:
+        return False
     free = [1.0] * has_gpus
-    for amount in filter(None, amounts):
+    for amount in sorted(filter(None, amounts), reverse=True):  # as small ones fit into what large ones leave
         places = [place for place, left in enumerate(free) if left > min(amount, 1) - 1e-6][: math.ceil(amount)]
         if len(places) < math.ceil(amount):
             return False

@@ -17,6 +17,7 @@ from tune_experiments.results import rows
 from tune_experiments.results.intervals import WILSON
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED
 from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import make_table
 from tune_experiments.run.run_folder import ANNOUNCED, CHANGED, MODELS, RunFolder
 from tune_experiments.search.folder import SEARCH_FILE
 
@@ -106,6 +107,17 @@ def test_tables_of_a_run_and_of_its_kept_file_name_the_trials_without_results(ru
         (run / "trials" / f"sync-seed{seed}").mkdir(parents=True)
     for text in tables_of_run_and_kept_file(run, tmp_path):
         assert "sync seed 3" in text and "sync seed 2" not in text
+
+
+def test_an_experiment_makes_its_tables_of_all_rows_under_its_present_caption(run, tmp_path, monkeypatch):
+    def tables(self, results):
+        return [make_table([line for line in results if line.table == self.caption], self.caption)]
+
+    monkeypatch.setattr(type(EXPERIMENT), "tables", tables)
+    before, results = tables_of_run_and_kept_file(run, tmp_path), run / "results.jsonl"
+    first, *others = rows.read(results)
+    rows.write(results, [replace(first, table="As it was called"), *others])
+    assert tables_of_run_and_kept_file(run, tmp_path) == before
 
 
 def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_path):

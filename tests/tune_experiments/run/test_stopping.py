@@ -126,7 +126,12 @@ def return_after_signal(*_, **__):
     return {}
 
 
-@pytest.mark.parametrize("ends", [raise_interrupt, return_after_signal])
+def return_early(*_, **__):
+    """As Tune does where it gets SIGUSR1 itself."""
+    return {}
+
+
+@pytest.mark.parametrize("ends", [raise_interrupt, return_after_signal, return_early])
 def test_whatever_is_interrupted_the_user_hears_that_the_same_command_continues(ends, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(launching, "run_local_trials", ends)
     with pytest.raises(KeyboardInterrupt):
