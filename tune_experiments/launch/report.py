@@ -43,7 +43,7 @@ def show_results(
     where = f"fetch {join_path(uri, 'trials')} and name that folder, " if uri else ""
     folder = "FOLDER" if uri else shlex.quote(str(out / "trials"))
     console.print(f"curves: {where}tensorboard --logdir {folder}")
-    return saved.results, tables
+    return list(saved.results), tables
 
 
 def record(run: StoredRun, needs_provenance: bool = False) -> SavedRun:
