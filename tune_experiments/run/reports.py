@@ -247,5 +247,6 @@ class TrialWatch:
         newest = self._newest.get((hook, trial), -1)
         self._newest[hook, trial] = max([newest, *found])
         for number in sorted(found):
-            for callback in self._callbacks if number > newest else ():
-                getattr(callback, hook)(trial, found[number])
+            if number > newest:
+                for callback in self._callbacks:
+                    getattr(callback, hook)(trial, found[number])

@@ -117,7 +117,8 @@ def run_trials(
 
     `budgets` (env steps by trial) and `columns` (heading -> key of the log) are those of the progress display. Tune's
     own bookkeeping goes to a new folder in `out/tune`. A `searcher` provides the requests one at a time, and a
-    `tune_scheduler` stops trials or lets them exploit others.
+    `tune_scheduler` stops trials or lets them exploit others. Requests of a slice (`ends_at`) begin in order until its
+    end.
     """
     _keep_tune_quiet()
     from ray import tune
