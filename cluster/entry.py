@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words.config_text is not None:
         file = Path(tempfile.mkdtemp()) / "config.yaml"
         file.write_text(words.config_text)
-        flags += ["--config", str(file)]
+        flags += ["--config", str(file)]  # the last one counts
     print(f"{name} on {platform.node()}, Python {platform.python_version()}", flush=True)
     return run(find_experiment(name), flags)
 

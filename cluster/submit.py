@@ -122,11 +122,8 @@ def _flags(
         out = parse_uri(options.out) or str(options.out)
     if "://" not in out and not Path(out).is_absolute():
         raise UserError(f"results in {out!r} would be lost with the job's temporary folder: name an absolute path")
-    files = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    files.add_argument("--config", type=Path)
-    file, flags = files.parse_known_args(rest)
-    text = None if file.config is None else file.config.read_text()
-    return (flags if options.out else [*flags, "--out", out]), out, config, text
+    text = None if options.config is None else options.config.read_text()
+    return ([*rest] if options.out else [*rest, "--out", out]), out, config, text
 
 
 def _follow(jobs: Jobs, job: str) -> int:

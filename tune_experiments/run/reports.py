@@ -237,9 +237,9 @@ class TrialWatch:
 
     def _validations(self, trial: str, log: Path) -> dict[int, Any]:
         """Rows of a log with a validation, by env steps; none if it has not changed."""
-        if not log.is_file() or self._stamps.get(trial) == file_stamp(log):
+        if not log.is_file() or self._stamps.get(trial) == (stamp := file_stamp(log)):
             return {}
-        self._stamps[trial] = file_stamp(log)
+        self._stamps[trial] = stamp
         rows = (row for row in read_metrics(log) if any(key.startswith("valid/") for key in row))
         return {int(row["env_steps"]): row for row in rows}
 
