@@ -158,9 +158,11 @@ class World(ABC):
             ValueError: `worlds` is a mask, or has an index that does not exist.
         """
         self._require_game()
-        for row in () if worlds is None else worlds:
-            whole("an index in worlds", row, 0, self.num_worlds - 1)
-        rows = self._all_rows if worlds is None else self.xp.asarray(worlds)
+        rows = self._all_rows
+        if worlds is not None:
+            for row in worlds:
+                whole("an index in worlds", row, 0, self.num_worlds - 1)
+            rows = self.xp.asarray(worlds)
         self.chance.next_episode(rows)
         self._start(rows)
         return self.observe()
