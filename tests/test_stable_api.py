@@ -5,6 +5,7 @@ import pkgutil
 import re
 from pathlib import Path
 
+import tune_experiments
 from tune_experiments import __main__ as console
 from tune_experiments.core.config_path import leaves
 from tune_experiments.experiment.command_line import RunOptions
@@ -18,7 +19,7 @@ SPANS = re.findall(r"`([^`]+)`", TEXT)
 def test_every_listed_name_can_be_imported():
     names = [span for span in SPANS if re.fullmatch(r"(rl_envs|rl_models|tune_experiments)(\.\w+)+", span)]
     assert len(names) > 10
-    for name in names:
+    for name in [*names, *(f"tune_experiments.{name}" for name in tune_experiments.__all__)]:
         pkgutil.resolve_name(name)
 
 

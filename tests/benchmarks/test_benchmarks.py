@@ -2,12 +2,16 @@
 
 import pytest
 
+from benchmarks import endi
+from benchmarks.harness import messenger_loop, training_loop
 from benchmarks.harness.clock import median_ratio
 from benchmarks.harness.training_loop import LoopTimes, bare_seconds, time_loop
 from rl_envs.matrix_game.world import MatrixGame
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
+from rl_models.networks.entity_divider_emma import DividedEmmaConfig
+from rl_models.networks.network_config import EmmaConfig
 from rl_models.teams.constant_team import constant_team
 from rl_models.training.loop import Learner
 from tests.rl_models.training.small import begun
@@ -52,3 +56,21 @@ def test_bare_passes_are_the_objectives_own(game, objective, forward_passes):
     assert shapes[:5] == [(4, 1)] * 5
     assert len(shapes) == 5 + forward_passes
     assert all(bool((before[name] == value).all()) for name, value in policy.state_dict().items())
+
+
+def test_bare_passes_include_the_heads_that_predict_others(monkeypatch):
+    """Otherwise part of the network's arithmetic would count as overhead."""
+    narrow = DividedEmmaConfig(EmmaConfig(features=4, channels=2, hidden_size=2), 3)
+    small = {"WORLDS": 3, "LENGTH": 2, "TURNS": 1, "SENTENCES_PER_CELL": 1, "EMMA": narrow}
+    for name, value in small.items():
+        monkeypatch.setattr(endi, name, value)
+    monkeypatch.setattr(messenger_loop, "TOKEN_FEATURES", 4)
+    reached = []
+
+    def learn(policy, parts, extras, original=training_loop.learn_bare):
+        original(policy, parts, extras)
+        reached.extend(name for name, weights in policy.named_parameters() if weights.grad is not None)
+
+    monkeypatch.setattr(training_loop, "learn_bare", learn)
+    endi.time_messenger(shares_network=True)
+    assert any(name.startswith("network.others.") for name in reached)

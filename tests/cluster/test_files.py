@@ -13,9 +13,11 @@ import jsonschema
 import pytest
 import yaml
 
+from cluster import wheels
 from cluster.jobs import pinned_packages
 from tests import private_ray
 from tests.cluster.kuberay_schema import SCHEMAS
+from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment
 
@@ -124,3 +126,44 @@ def test_a_submitted_job_ships_code_and_no_junk(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "package.zip") as archive:
         shipped = {name for name in archive.namelist() if not name.endswith("/")}
     assert shipped == wanted | {".gitignore", ".rayignore"}
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cluster.md"
+ROW = re.compile(r"^\| `(\w+)`, (\w+) \| (\d+) x (\d+), (\d+)\b[^|]*\| (\d+), (\d+) \| ([\d,]+) \|", re.MULTILINE)
+ROWS = ROW.findall(PAGE.read_text(encoding="utf-8"))
+"""Script, preset, runners, worlds, learners, CPUs, GPUs, env steps, in every row of the table."""
+
+
+def test_every_row_of_the_table_is_read():
+    (table,) = re.findall(r"(?m)^\| experiment, preset .*\n\|[-:|]+\|\n((?:\|.*\n)+)", PAGE.read_text(encoding="utf-8"))
+    assert len(ROWS) == len(table.splitlines())
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(row[:2]))
+def test_a_row_has_the_presets_workers_and_env_steps(row: tuple[str, ...]) -> None:
+    experiment = find_experiment(row[0])
+    config = experiment.presets[row[1]]
+    plans = [experiment.plan(config, method, 0, None) for method in experiment.methods(config)]
+    workers = [plan.workers for plan in plans]
+    used = [(each.runners, each.worlds_per_runner, each.learners, each.cpus, each.gpus) for each in workers]
+    found = {(*each, plan.budget_env_steps) for each, plan in zip(used, plans, strict=True)}
+    assert found == {tuple(int(number.replace(",", "")) for number in row[2:])}
+
+
+def test_the_wheels_are_those_of_what_is_wanted_and_of_all_that_it_needs():
+    found = wheels.list_wheels()
+    assert set(found) <= {f"{name}=={version}" for name, version in pinned_packages().items()}  # in the tested versions
+    names = {wheel.partition("==")[0].lower() for wheel in found}
+    assert names >= {*wheels.WANTED, "pydantic_core", "typing_extensions", "cloudpickle", "docstring_parser"}
+    assert not names & {*wheels.PRESENT, "ray"}
+
+
+def test_what_no_version_is_known_of_is_named():
+    with pytest.raises(UserError, match="no-such-package"):
+        wheels.list_wheels(["no_such_package"])
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help-me"], ["a", "b"]])
+def test_the_command_wants_a_folder(capsys, arguments):
+    assert wheels.main(arguments) == EXIT_CODE
+    assert "FOLDER" in capsys.readouterr().err

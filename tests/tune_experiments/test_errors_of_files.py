@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.documented_commands import ROOT
 from tests.tune_experiments.run.bomb import BOMB
 from tests.tune_experiments.run.refusals import DEAD, SMOKE, assert_contract, checked, refusal, save
 from tune_experiments import load_policy, matrix_game
@@ -126,6 +127,7 @@ def test_what_is_no_team(path):
     assert_contract(refusal(lambda: load_policy(path)))
 
 
+MATCHES = "tests.tune_experiments.play.test_match:Matches"
 WORDS = [
     ("furnmove_snyc", "furnmove_snyc", "furnmove_sync"),
     ("evalute", "evalute", "evaluate"),
@@ -158,13 +160,26 @@ WORDS = [
     *((f"{name} {{at}}/gone/checkpoint_000000", "/gone/starts.json") for name in ("evaluate", "play", "render")),
     ("table {at}/measured --save {at}/game.txt", "--save"),
     ("table {at}/measured --save {at}/mine.jsonl.gz", "mine.jsonl.gz", "--save"),
+    *((f"table {{at}}/{run}", "{at}/" + run) for run in ("run", "empty", "search", "cut.jsonl.gz")),
     ("table {at}/run --save {at}/game.jsonl.gz", "{at}/run"),
+    *((f"table {words} --save {{at}}/new.jsonl.gz", "--save", "PATH") for words in ("a.jsonl.gz", "--document a.md")),
+    ("export {at}/run", "{at}/run"),
+    ("export {at}/search --format latex", "{at}/search"),
+    ("export {at}/measured --format parquet", "--out"),
+    ("export {at}/measured --out {at}/new.xlsx", "--format"),
+    ("export {at}/measured --metrics succes", "success"),
+    ("render chess-v0 --policies a b", "chess-v0"),
+    ("render two_step_game-v0 --policies a b", "two_step_game-v0"),
+    ("render minirts-v0 --policies medium hard", "hard"),
+    *((f"render {MATCHES} --policies one {words}", named) for words, named in (
+        ("cheater", "cheater"), ("two --scale 0", "--scale"), ("two --out {at}/match.avi", "--out"),
+    )),
     ("table {at}/bad.jsonl.gz", "{at}/bad.jsonl.gz"),
     ("table {at}/half.jsonl.gz", "{at}/half.jsonl.gz"),
     ("table {at}/fields.jsonl.gz", "{at}/fields.jsonl.gz"),
     ("table --document {at}/end.md", "{at}/end.md", "<!-- end -->"),
     ("table --document {at}/other.md", "other.jsonl.gz"),
-]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -174,13 +189,18 @@ def files(tmp_path_factory):
     save(at / "team")
     save(at / "gone", config=config_to_json(SMOKE) | {"test_starts": "/gone/starts.json"})
     run_of(at / "run")
-    run_of(at / "measured", matrix_game.SMOKE, "matrix_game")
-    write(at / "measured/results.jsonl", [Result(**LINE)])
+    for name in ("measured", "search"):
+        write(run_of(at / name, matrix_game.SMOKE, "matrix_game") / "results.jsonl", [Result(**LINE)])
+    written(at / "search/search.json", {"by": "random"})
+    written(run_of(at / "empty") / "results.jsonl", "")
     written(at / "mine.jsonl.gz", "mine")
     for name in ("notes.txt", "mine.gif"):
         written(at / name, "mine")
     written(at / "bad.jsonl.gz", b"no gzip")
     written(at / "half.jsonl.gz", gzip.compress(b"{"))
+    changed = bytearray((ROOT / "docs/results/frozen_lake.jsonl.gz").read_bytes())
+    changed[len(changed) // 2] ^= 0xFF
+    written(at / "cut.jsonl.gz", bytes(changed))
     written(at / "fields.jsonl.gz", gzip.compress(b'{"experiment": 1}'))
     written(at / "end.md", "<!-- table: game -->\n")
     written(at / "other.md", "<!-- table: other -->\n<!-- end -->\n")
@@ -189,9 +209,11 @@ def files(tmp_path_factory):
 
 @pytest.mark.parametrize(("words", "named"), [(words, named) for words, *named in WORDS], ids=lambda value: str(value))
 def test_a_command_that_cannot_be_done(files, capsys, words, named):
+    before = {path: path.read_bytes() for path in files.rglob("*") if path.is_file()}
     code = command([word.format(at=files) for word in words.split()])
     assert_contract(checked(code, capsys.readouterr().err), *(name.format(at=files) for name in named))
-    assert (files / "mine.gif").read_text() == "mine" and not Path("episode.png").exists()
+    assert {path: path.read_bytes() for path in files.rglob("*") if path.is_file()} == before
+    assert not Path("episode.png").exists()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 
 def examples(page):
@@ -20,3 +21,12 @@ def damaged(good, count):
         for place in rng.integers(len(good), size=rng.integers(1, 10)):
             letters[place] = chr(rng.integers(32, 300))
         yield "".join(letters).encode()
+
+
+def assert_refused(load, path, error, sentence):
+    """A file is refused in one sentence that names it; the sentence is enough, without the error that it came from."""
+    with pytest.raises(error, match=sentence) as refusal:
+        load(path)
+    message = str(refusal.value)
+    assert str(path) in message and "\n" not in message and len(message) < 500
+    assert refusal.value.__suppress_context__

@@ -8,10 +8,12 @@ import pytest
 
 from rl_envs.furnmove import ithor
 from rl_envs.furnmove.furnishing import FINE, RING_CELLS, WALL_CODE, WALL_METRES, furnish_room, shown_characters
+from rl_envs.furnmove.geometry import TV_BODY
 from rl_envs.furnmove.render import CELL_COLOURS, Canvas
 from rl_envs.furnmove.room import LOW, WALL, Furniture, Room, characters
 from rl_envs.furnmove.room_checks import validate_room
 from rl_envs.furnmove.splits import ITHOR_ROOMS, resolve_rooms, room_by_name
+from tests.rl_envs.furnmove.scenes import EAST, situations
 
 FLOORS = json.loads(Path(ithor.__file__).with_name("ithor_living_room_floors.json").read_text())
 
@@ -94,3 +96,19 @@ def test_a_listed_piece_beyond_the_enclosed_floor_stays_furniture():
 def test_rooms_whose_television_cells_are_known_are_shown_as_they_are_drawn(name):
     for room in resolve_rooms(name):
         np.testing.assert_array_equal(shown_characters(room), characters(room.drawing))
+
+
+TV = -2
+
+
+def test_the_television_is_drawn_on_the_known_cells_of_the_real_room():
+    """At the rim of FloorPlan229 parts of the television lie over unknown cells."""
+    room = room_by_name("floorplan229")
+    known = np.pad(room.agent_cells | room.tv_cells.any(0), 2)
+    poses = [(row, column, turn) for turn, row, column in np.argwhere(room.tv_cells[:, 8:]).tolist() if column > 15]
+    poses = np.add(poses, (8, 0, 0))
+    world = situations([[(12, 12)]] * len(poses), [[EAST]] * len(poses), poses, (5, 2, 1), room)
+    drawn = world.observe()["view"][:, 0, TV].sum((1, 2))
+    covered = [known[tuple((TV_BODY[tv[2]] + tv[:2] + 2).T)].sum() for tv in poses]
+    np.testing.assert_array_equal(drawn, covered)
+    assert drawn.min() < drawn.max() == 13, "some televisions are clipped"

@@ -1,8 +1,11 @@
-"""What one joint step of FurnMove does, and the ends of an episode (A Cordial Sync, section 3, A.1 and A.3)."""
+"""What one joint step of FurnMove does, which are coordinated, and how an episode ends (A Cordial Sync, A.1, A.3)."""
+
+import itertools
 
 import numpy as np
 import pytest
 
+from rl_envs.furnmove.actions import MODALITY, coordinated_actions, coordination_class, coordination_matrix
 from tests.rl_envs.furnmove.scenes import (
     AHEAD,
     APART,
@@ -65,3 +68,21 @@ def test_an_episode_shorter_than_its_distance_has_md_spl_one():
     for _ in range(2):
         *_, info = world.step(np.full((1, 2), CARRY_RIGHT))
     assert info["episode"]["md_spl"].tolist() == [1.0]
+
+
+ONES = {1: 13, 2: 16, 3: 46, 4: 184}
+"""N -> 4**N - 3**N navigation tuples with a Pass, and 9 joint ones; a single agent waits for nobody."""
+
+
+@pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
+def test_the_table_that_agents_see_is_the_rule(num_agents):
+    joint_actions, modalities = coordinated_actions(num_agents)
+    assert joint_actions.shape == (4 ** (num_agents - 1), ONES[num_agents], num_agents)
+    assert (MODALITY[joint_actions] == modalities[:, None]).all()
+    classes = set()
+    for headings in itertools.product(range(4), repeat=num_agents):
+        number = int(coordination_class(np.array(headings)))
+        classes.add(number)
+        listed = sorted(joint_actions[number].tolist())
+        assert listed == np.argwhere(coordination_matrix(np.array(headings))).tolist(), headings
+    assert classes == set(range(len(joint_actions)))

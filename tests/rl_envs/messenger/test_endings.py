@@ -1,11 +1,12 @@
-"""What a game is lost to: one thing, the one that the rules let kill first."""
+"""What a game is lost to, the one thing that the rules let kill first; and rules for a single agent."""
 
 import numpy as np
 import pytest
 
 from rl_envs.messenger.endings import ENDINGS
+from rl_envs.messenger.symbols import CHASER, IMMOVABLE
 from rl_envs.messenger.world import Messenger
-from tests.rl_envs.messenger.scenes import STAY, situation
+from tests.rl_envs.messenger.scenes import RIGHT, STAY, cells, situation, step
 
 ON, OUT = (5, 5), [(0, 0), (9, 9), (9, 8), (9, 7), (9, 6)]
 
@@ -70,3 +71,23 @@ def test_every_game_ends_in_exactly_one_way(stage, num_agents):
             assert (info["episode"]["length"][late] == 12).all()
             ended += len(ways)
     assert ended > 200
+
+
+LOST, WON = (-1, True, False), (1, True, True)
+
+
+def test_entities_see_where_the_avatar_was_before_the_step():
+    walks = set()
+    for seed in range(20):
+        world = situation(((2, 5), (9, 9), (9, 0)), movements=(CHASER, IMMOVABLE, IMMOVABLE))
+        world.chance.key[:] = seed
+        world.step(np.array([[RIGHT]]))
+        walks.add(cells(world, "entity")[0])
+    assert walks == {(2.5, 5)}
+
+
+def test_a_message_in_the_last_step_is_no_longer_worth_anything():
+    world = situation(((0, 0), ON), max_episode_steps=1)
+    assert step(world, STAY) == LOST
+    world = situation(((0, 0), (9, 9), ON), holds=[True], max_episode_steps=1)
+    assert step(world, STAY) == WON

@@ -1,5 +1,6 @@
-"""Each habit of the engine has a switch: what happens with it, and what happens without it."""
+"""Habits of the engine, each with its switch and without it, and what a search that is given up learns."""
 
+import numpy as np
 import pytest
 
 from rl_envs.minirts.symbols import (
@@ -99,3 +100,19 @@ def test_abort_many_failed_moves_end_the_game_without_a_winner(is_on):
     game = meadow.play(1)
     assert game["result"] == (ABORTED if is_on else RUNNING)
     assert game["winner"] == -1
+
+
+MAX_POPS = 1000
+
+
+def test_a_search_that_is_given_up_teaches_the_whole_estimate_of_its_last_cell():
+    """The goal (16, 12) has water on all four sides."""
+    meadow = Meadow([(0, SPEARMAN, 4, 4)], water=[(17, 12), (15, 12), (16, 13), (16, 11)])
+    meadow.order(meadow.number(SPEARMAN), MOVE, x=16, y=12)
+    meadow.play(1)
+    scratch, learned = meadow.player.scratch[0], meadow.games.learned[0]
+    assert scratch["plans"][: scratch["num_plans"], 7].tolist() == [MAX_POPS]
+    goal, last = 12 * SIDE + 16, int(scratch["popped"][MAX_POPS - 1])
+    straight = np.hypot(np.float32(last % SIDE - 16), np.float32(last // SIDE - 12))
+    [known] = learned["value"][learned["key"] == (goal << 10 | 4 * SIDE + 4) + 1]
+    assert known == scratch["cost"][last] + straight > scratch["cost"][last] + 1

@@ -14,24 +14,32 @@ def paying(name, extra, sentence):
     """A world whose rewards are higher by `extra(world, actions)`, for agents in the game."""
 
     class Paying(Errands):
-        played = 0
+        played = restored = steps = 0
 
         def reset(self, seed):
-            self.played += 1
+            self.played, self.steps = self.played + 1, 0
             return super().reset(seed)
 
+        def restore(self, state):
+            self.restored += self._is_running
+            return super().restore(state)
+
         def _advance(self, actions, recorded):
+            self.steps += 1
             present = self.state["alive"].copy()
             reward, over, stopped = super()._advance(actions, recorded)
             return reward + extra(self, actions) * present, over, stopped
 
-    Paying.__name__ = name
+    Paying.__name__ = Paying.__qualname__ = name
+    globals()[name] = Paying  # where pickle looks for it
     breaks(sentence)(Paying)
 
 
 paying("UsesRandom", lambda world, actions: random.random(), "global random")
 paying("Unseeded", lambda world, actions: np.random.default_rng().random(), "same seed")
 paying("Remembers", lambda world, actions: world.played, "played before")
+paying("Hides", lambda world, actions: world.steps, "fresh world")
+paying("DoesNotForget", lambda world, actions: world.restored, "same world")
 paying(
     "LooksAtNeighbours",
     lambda world, actions: np.arange(world.num_worlds)[:, None],
@@ -164,42 +172,6 @@ class WritesIntoActions(Errands):
 class LiveSnapshot(Errands):
     def snapshot(self):
         return super().snapshot() | {"chance_step": self.chance.step}
-
-
-class Hides(Errands):
-    """Keeps a part of its state outside of `state`: the number of env steps played, by world."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.hidden = np.zeros(self.num_worlds)
-
-    def reset(self, seed):
-        self.hidden[:] = 0
-        return super().reset(seed)
-
-    def _advance(self, actions, recorded):
-        self.hidden += 1
-        present = self.state["alive"].copy()
-        reward, over, stopped = super()._advance(actions, recorded)
-        return reward + self.hidden[:, None] * present, over, stopped
-
-
-breaks("fresh world")(Hides)
-
-
-@breaks("same world")
-class DoesNotForget(Errands):
-    """Restoring leaves what was played before in place."""
-
-    restored = 0
-
-    def restore(self, state):
-        self.restored += self._is_running
-        return super().restore(state)
-
-    def _advance(self, actions, recorded):
-        reward, over, stopped = super()._advance(actions, recorded)
-        return reward + self.restored, over, stopped
 
 
 @breaks("not pickle")

@@ -253,13 +253,6 @@ def test_a_package_that_is_not_installed_is_named():
         from_pettingzoo(functools.partial(gymnasium.make, "CartPole-v1"))
 
 
-def test_a_wrong_name_in_a_package_that_is_installed_is_answered_with_near_ones():
-    with pytest.raises(CustomEnvError, match=r"simple_spred_v3.*simple_spread_v3"):
-        named_env("mpe2.simple_spred_v3")
-    with pytest.raises(CustomEnvError, match="nobody"):
-        named_env("nobody has this")
-
-
 A_NUMBER = 3
 
 

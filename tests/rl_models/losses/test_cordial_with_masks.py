@@ -1,4 +1,4 @@
-"""CORDIAL where actions can be illegal, against a slow loop: loss, gradient and invalid probability."""
+"""CORDIAL where actions can be illegal, against a slow loop: loss, gradient and invalid probability; and its device."""
 
 import itertools
 from types import SimpleNamespace
@@ -9,7 +9,9 @@ import torch
 from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.losses.cordial import CoordinationLoss, CoordinationProbe, CoordinationSet
+from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
+from tests.rl_models.training.small import cordial, rooms
 
 ACTIONS, STEPS = 3, 6
 
@@ -114,3 +116,16 @@ def test_weights_of_groups_are_those_without_masks_where_all_actions_are_legal(f
     found = sets.log_probabilities(policy, which)
     weights = torch.tensor([0.25, 0.25, 0.5] if form == "code" else [1 / 3] * 3, dtype=torch.float64).float()
     assert torch.equal(sets.cordial(found, which), -(weights * found).sum(-1)), "to the bit"
+
+
+def test_the_probe_works_where_the_policy_is():
+    policy = MixtureOfMarginals(torch.zeros(5, 1, 3, device="meta"), torch.zeros(5, 1, 2, 3, 13, device="meta"))
+    output = TeamOutput(policy, torch.zeros(5, 1, 2, device="meta"), {}, {})
+    probe = CoordinationProbe(cordial(rooms(1)).coordination)
+    metrics = probe(output, {"coordination": torch.zeros(5, 1, 2, dtype=torch.uint8)})
+    assert {(name, value.device.type, value.shape) for name, value in metrics.items()} == {
+        ("invalid_probability", "meta", (5, 1)),
+        ("tvd", "meta", (5, 1)),
+    }
+    # A CUDA index into a table on the CPU is refused; `meta` is more patient, so look where the tables are.
+    assert {table.device.type for table in probe.coordination.buffers()} == {"meta"}

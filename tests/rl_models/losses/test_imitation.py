@@ -1,4 +1,4 @@
-"""The imitation loss: the mixture's joint probability, only where there is an expert action for every agent."""
+"""Losses that a teacher or a text supervises: imitation of an expert's joint actions, and attention by hand numbers."""
 
 import math
 
@@ -7,6 +7,7 @@ import torch
 
 from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.losses.attention_supervision import attention_loss
 from rl_models.losses.imitation import Imitation
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
@@ -41,3 +42,12 @@ def test_a_step_without_a_legal_action_of_an_expert_for_every_agent_gives_no_gra
     assert loss.item() == pytest.approx(2 * math.log(3))
     assert (logits.grad != 0).flatten(1).any(1).tolist() == [False, True, False]
     assert statistics["policy/expert_agreement"].item() == 1.0
+
+
+def test_the_error_is_minus_the_log_of_the_weight_on_the_answer_and_finite_for_a_weight_of_zero():
+    weights = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0]], requires_grad=True)
+    error = attention_loss(weights, torch.tensor([1, 2, 0]))
+    wanted = torch.tensor([math.log(4), -math.log(0.7), -math.log(1e-6)])
+    torch.testing.assert_close(error, wanted, atol=1e-4, rtol=0)
+    error.sum().backward()
+    assert weights.grad.isfinite().all()

@@ -1,17 +1,17 @@
 """Small trials for the tests of the RLlib path; importable by Ray's workers."""
 
-import functools
 import time
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.workers import TrainingPlan, Workers
+from rl_models.schedule import Schedule
+from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.training.small import cordial, rooms, team
 from tests.timeouts import TIMEOUT_SECONDS
 
@@ -57,6 +57,17 @@ def plan(
     return Plan(objective(kind, **arguments), workers, optimiser=optimiser)
 
 
+def build_q_team():
+    torch.set_num_threads(1)
+    return small_qmix.room_team(epsilon=1.0)
+
+
+def qmix_plan(worlds=6, learners=0):
+    objective = small_qmix.objective(epsilon=Schedule.linear(1.0, 0.0, 144))
+    workers = Workers(worlds_per_runner=worlds, fragment_length=12, learners=learners)
+    return Plan(objective, workers, small_qmix.rooms, build_q_team)
+
+
 def config_of(one):
     return rllib_config(
         make_world=one.make_world,
@@ -66,10 +77,6 @@ def config_of(one):
         workers=one.workers,
         seed=one.seed,
     )
-
-
-IMPALA, PPO = Impala, Ppo
-partial = functools.partial
 
 
 def train_until_learned(one, env_steps):

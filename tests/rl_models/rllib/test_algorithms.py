@@ -18,7 +18,7 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS
 from rl_models.training.loop import Learner
-from tests.rl_models.rllib.small import build_team, make_rooms, plan, train_until_learned
+from tests.rl_models.rllib.small import build_team, make_rooms, plan, qmix_plan, train_until_learned
 from tests.rl_models.training.small import begun
 from tests.timeouts import TIMEOUT_SECONDS
 
@@ -50,11 +50,6 @@ def algorithm(start):
     return lambda *arguments, **keywords: start(plan(*arguments, **keywords))
 
 
-def copied(state):
-    """A checkpoint's worth of a state: arrays of a local learner are those that it goes on changing."""
-    return {group: {name: copy.deepcopy(value) for name, value in part.items()} for group, part in state.items()}
-
-
 def weights(one):
     return one.policy().state_dict()
 
@@ -72,15 +67,17 @@ def test_it_trains_in_its_own_process_and_logs_the_named_metrics(algorithm, kind
         assert row["learner/policy_lag_updates"] == 0
 
 
-def test_a_killed_and_continued_trial_equals_an_unbroken_one(algorithm):
-    unbroken = algorithm(Ppo)
+@pytest.mark.parametrize("make_plan", [plan, qmix_plan])
+def test_a_killed_and_continued_trial_equals_an_unbroken_one(start, make_plan):
+    unbroken = start(make_plan())
+    for _ in range(2):
+        unbroken.train()
+    tensors, progress = copy.deepcopy(unbroken.checkpoint())
+    assert make_plan is plan or len(tensors["replay"]["is_first"]) == 12
     unbroken.train()
-    state = copied(unbroken.checkpoint()[0])
-    progress = Progress(**vars(unbroken.progress()))
-    unbroken.train()
-    continued = algorithm(Ppo)
-    continued.train(), continued.train()
-    continued.restore(state, progress)
+    continued = start(make_plan())
+    continued.train()
+    continued.restore(tensors, progress)
     continued.train()
     assert continued.progress() == unbroken.progress()
     torch.testing.assert_close(weights(continued), weights(unbroken), rtol=0, atol=0)
@@ -90,7 +87,7 @@ def test_a_trial_continued_with_more_worlds_begins_new_episodes_with_the_same_we
     one, other = algorithm(Ppo, worlds=3), algorithm(Ppo, worlds=4)
     one.train()
     before = weights(one)
-    other.restore(copied(one.checkpoint()[0]), Progress(**vars(one.progress())))
+    other.restore(*copy.deepcopy(one.checkpoint()))
     assert all(torch.equal(value, before[name]) for name, value in weights(other).items())
     other.train()
     assert other.progress().env_steps > one.progress().env_steps
@@ -126,14 +123,14 @@ def test_remote_runners_share_the_worlds_continue_from_other_runners_and_from_th
     group = one.algorithm.env_runner_group
     told = one.train()[OTHERS_CPU_SECONDS]
     alone.train()
-    own = copied(one.checkpoint()[0])
+    own, _ = copy.deepcopy(one.checkpoint())
     keys = np.concatenate([own[f"runner_{index}"]["world/chance_key"] for index in range(2)])
     np.testing.assert_array_equal(keys, alone.checkpoint()[0]["runner_0"]["world/chance_key"])
     told += one.train()[OTHERS_CPU_SECONDS]
     spent = group.foreach_env_runner(lambda _: time.process_time(), local_env_runner=False)
     assert 0 < told <= sum(spent), "each CPU-second of a runner is told once"
     keep_busy(one)
-    one.restore(copied(alone.checkpoint()[0]), Progress(**vars(alone.progress())))
+    one.restore(*copy.deepcopy(alone.checkpoint()))
     for acting in group.foreach_env_runner(lambda runner: runner.module.policy.state_dict(), local_env_runner=False):
         torch.testing.assert_close(acting, weights(alone), rtol=0, atol=0)
     for each in (one, alone):  # fragments of two runners come in any order, so weights may differ

@@ -1,5 +1,7 @@
 """The parts that RLlib drives, without a cluster: fragments, runner, learner, distribution."""
 
+import importlib
+import os
 import pickle
 import threading
 from types import SimpleNamespace
@@ -10,18 +12,22 @@ import torch
 from ray.rllib.utils.metrics.metrics_logger import MetricsLogger
 from ray.rllib.utils.minibatch_utils import ShardEpisodesIterator
 
+from rl_envs import make
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import Fragment
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.rllib import env_runner
+from rl_models.networks.network_config import GridCnnConfig
+from rl_models.rllib import env_runner, learner
 from rl_models.rllib.config import fragments_to_batch
 from rl_models.rllib.distribution import team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.rllib.team_algorithm import TeamAlgorithm
+from rl_models.rllib.workers import Workers
+from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.training.algorithm import ENDED_EPISODES, OTHERS_CPU_SECONDS
-from tests.rl_models.rllib.small import build_team, config_of, plan
+from tests.rl_models.rllib.small import Plan, build_team, config_of, plan
 from tests.rl_models.training.small import CENTRAL, ROUNDING, assert_equal_fragments, collector
 
 KINDS = [pytest.param(Ppo, id="ppo"), pytest.param(Impala, id="impala")]
@@ -113,8 +119,12 @@ def test_a_runner_of_two_groups_returns_the_same_fragment_and_continues_from_its
     assert_equal_fragments(other.sample(num_timesteps=1)[0], parts.sample(num_timesteps=1)[0])
 
 
-def failing(runner, is_final=False):
-    """The runner, whose game is broken from now on."""
+def failing_runner(monkeypatch, was_restarted, fragments, is_final=False):
+    """A remote runner that has played some fragments, and whose game is broken from now on."""
+    monkeypatch.setattr(env_runner, "was_restarted", lambda: was_restarted)
+    runner = runner_of(plan(), worker_index=1)
+    for _ in range(fragments):
+        runner.sample(num_timesteps=1)
 
     def fails(*arguments, **keywords):
         error = ValueError("the game is broken")
@@ -129,11 +139,7 @@ def failing(runner, is_final=False):
     ("was_restarted", "fragments", "is_final"), [(True, 0, False), (False, 1, True)], ids=["restarted", "final error"]
 )
 def test_an_error_that_a_restart_does_not_cure_ends_the_trial(monkeypatch, was_restarted, fragments, is_final):
-    monkeypatch.setattr(env_runner, "was_restarted", lambda: was_restarted)
-    runner = runner_of(plan(), worker_index=1)
-    for _ in range(fragments):
-        runner.sample(num_timesteps=1)
-    handed_over = failing(runner, is_final).sample(num_timesteps=1)
+    handed_over = failing_runner(monkeypatch, was_restarted, fragments, is_final).sample(num_timesteps=1)
     with pytest.raises(ValueError, match="the game is broken") as caught:
         fragments_to_batch(None, None)(episodes=handed_over)
     assert "in fails" in "".join(caught.value.__notes__), "it must say where"
@@ -165,12 +171,9 @@ def test_an_error_that_does_not_pickle_is_sent_as_text():
 def test_a_runner_that_is_new_or_has_played_dies_of_what_it_raises_and_is_restarted(
     monkeypatch, was_restarted, fragments
 ):
-    monkeypatch.setattr(env_runner, "was_restarted", lambda: was_restarted)
-    runner = runner_of(plan(), worker_index=1)
-    for _ in range(fragments):
-        runner.sample(num_timesteps=1)
+    runner = failing_runner(monkeypatch, was_restarted, fragments)
     with pytest.raises(ValueError, match="the game is broken"):
-        failing(runner).sample(num_timesteps=1)
+        runner.sample(num_timesteps=1)
 
 
 # -------------------------------------------------------------------------------------- distribution
@@ -199,3 +202,38 @@ def test_the_flat_distribution_is_the_joint_policy(components, draw):
     torch.testing.assert_close(one.kl(other), (p * (p / q).log()).sum(1), atol=1e-5, rtol=1e-4)
     if draw is random_table:
         torch.testing.assert_close(one.entropy(), torch.special.entr(p).sum(1))
+
+
+def test_gloo_and_nccl_keep_to_the_loopback_where_a_node_has_no_other_address(monkeypatch):
+    rendezvous = importlib.import_module("torch.distributed.rendezvous")
+    monkeypatch.setattr(rendezvous, "TCPStore", rendezvous.TCPStore)  # brought back after the test
+    monkeypatch.setattr(learner.ray.util, "get_node_ip_address", lambda: "127.0.0.1")
+    names = [f"{backend}_SOCKET_IFNAME" for backend in ("GLOO", "NCCL")]
+    for name in names:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    learner.bind_to_node_address()
+    assert [os.environ[name] for name in names] == [learner.loopback()] * 2
+
+
+def kitchen_team():
+    return grid_cnn_team(GridCnnConfig((4, 4), 3, (8,)), 2, (26, 4, 5), 6)
+
+
+def kitchens(arrays):
+    return lambda num_worlds, first_world: make(
+        "overcooked-v0", num_worlds, first_world=first_world, max_episode_steps=6, shaping=1.0, arrays=arrays
+    )
+
+
+def test_they_learn_from_tensors_as_from_arrays():
+    weights = []
+    for arrays in ("numpy", "torch"):
+        config = config_of(
+            Plan(Ppo(), Workers(worlds_per_runner=4, fragment_length=10), kitchens(arrays), kitchen_team)
+        )
+        learner = config.build_learner(env=None, spaces=None)
+        learner.build()
+        learner.update(episodes=FragmentEnvRunner(config=config).sample(num_timesteps=1))
+        weights.append(learner.training_state()[0]["weights"])
+    torch.testing.assert_close(*weights, atol=1e-5, rtol=1e-7)

@@ -1,12 +1,14 @@
 """Stock RLlib trains the team module through the stock views, for those who want the parts without our runner."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
 import tree
 
 from rl_models.rllib.module import TeamModule
-from tests.rl_models.rllib.small import build_team, partial
+from tests.rl_models.rllib.small import build_team
 from tests.rl_models.training.small import CENTRAL, HORIZON
 
 pytestmark = pytest.mark.usefixtures("ray_session")
@@ -28,7 +30,7 @@ def test_stock_ppo_trains_the_team_module_in_the_team_view(components):
         .rl_module(
             rl_module_spec=RLModuleSpec(
                 module_class=TeamModule,
-                model_config={"build_policy": partial(build_team, components), "max_seq_len": 5},
+                model_config={"build_policy": functools.partial(build_team, components), "max_seq_len": 5},
             )
         )
         .debugging(seed=0, log_level="ERROR")
@@ -53,7 +55,7 @@ def test_the_stock_interface_gives_the_policys_outputs(components):
     """Values are the team's, inputs give back the joint policy, with and without a time axis."""
     from ray.rllib.core.columns import Columns
 
-    module = TeamModule(model_config={"build_policy": partial(build_team, components)})
+    module = TeamModule(model_config={"build_policy": functools.partial(build_team, components)})
     policy = module.policy
     view = torch.randint(0, 2, (3, 4, 2, 9, 15, 15), dtype=torch.uint8)
     state = policy.initial_state(3)

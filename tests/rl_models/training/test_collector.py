@@ -7,8 +7,12 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import Fragment, forward, to_batch
+from rl_models.distributions.factored_mixture import ActionParts
+from rl_models.heads.factored_heads import FactoredHead
+from rl_models.heads.mixture_heads import ValueHead
+from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
-from rl_models.teams.constant_team import constant_team
+from rl_models.teams.constant_team import ConstantNetwork, constant_team
 from rl_models.training.collector import Collector
 from tests.rl_models.training.small import (
     CENTRAL,
@@ -21,6 +25,7 @@ from tests.rl_models.training.small import (
     rooms,
     team,
 )
+from tests.toy_worlds import Errands
 
 OBJECTIVES = [Ppo(), Ppo(joint_ratio=False), Impala(), Impala(joint_ratio=False)]
 
@@ -192,3 +197,19 @@ def test_only_the_observation_after_the_last_step_is_beyond_the_loss(components)
             prepared = objective.prepare(batch)
             losses.append(objective.loss(forward(one.policy, prepared), prepared, Progress())[0].item())
         assert (losses[0] != losses[1]) == differs
+
+
+def factored_team():
+    """The team's network tells everybody the same, and SYNC's weights are computed from it."""
+    torch.manual_seed(0)
+    head = FactoredHead(8, ActionParts({"go": 3, "say": 5}), 4, 2, 8)
+    return TeamPolicy(ConstantNetwork(2, 8, 8), head, ValueHead(8))
+
+
+def test_acting_equals_training_with_factored_actions_macros_texts_and_deaths():
+    collector = begun(Errands(6, num_agents=2), factored_team(), 12, seed=0)
+    fragment = Fragment.join([collector.collect(), collector.collect()])
+    assert fragment.steps["actions/go"].shape == (12, 12, 2)
+    assert (fragment.steps["terminated"] | fragment.steps["truncated"]).any()
+    for objective in (Ppo(), Ppo(joint_ratio=False), Impala(), Impala(joint_ratio=False)):
+        assert ratio_error(objective, collector.policy, fragment) < 1e-5

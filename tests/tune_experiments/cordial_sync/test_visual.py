@@ -7,7 +7,7 @@ import pytest
 
 from tests.tune_experiments.fragments import play, update
 from tune_experiments.cordial_sync.config import FAMILIES
-from tune_experiments.cordial_sync.trials import plan, training_world
+from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.furnmove_visual import EXPERIMENT
 
 SMOKE = EXPERIMENT.presets["smoke"]
@@ -30,19 +30,3 @@ def test_fragments_keep_frames_as_bytes():
     frames = fragment.obs["frame"]
     assert frames.dtype == np.uint8 and frames.shape == (4, 5, 2, 42, 42, 3)
     assert "view" not in fragment.obs
-
-
-def test_from_frames_and_from_the_map_it_is_the_same_game():
-    grid = dataclasses.replace(TINY, observation="view")
-    seeing, reading = training_world(TINY, 6), training_world(grid, 6)
-    random = np.random.default_rng(1)
-    for world in (seeing, reading):
-        world.reset(4)
-    assert "frame" not in reading.observation_spec and "view" not in seeing.observation_spec
-    for _ in range(60):
-        actions = random.integers(13, size=(6, 2))
-        ours, theirs = seeing.step(actions), reading.step(actions)
-        for one, other in zip(ours[1:4], theirs[1:4], strict=True):
-            np.testing.assert_array_equal(one, other)
-        for name, values in reading.state.items():
-            np.testing.assert_array_equal(seeing.state[name], values)

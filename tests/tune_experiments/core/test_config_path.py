@@ -1,12 +1,16 @@
 """Dotted paths: what is read, replaced and written as flags is what the command line means by them."""
 
+import dataclasses
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tune_experiments.core.config_path import flags_between, value_at, with_overrides
+from tune_experiments.core.config_path import flags_between, value_at, with_flags, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
+from tune_experiments.experiment.finding import find_experiment
 
 
 @dataclass(frozen=True)
@@ -62,3 +66,31 @@ def test_flags_between_two_configurations_are_read_back_as_the_second(new):
     assert bool(flags_between(old, new)) == (new != old)
     assert parse({"laptop": old}, flags_between(old, new), "")[0] == new
     assert parse({"laptop": new}, flags_between(new, old), "")[0] == old
+
+
+TEAMS = find_experiment("train")
+
+
+def test_numbers_of_numpy_paths_groups_and_both_spellings_are_taken():
+    config = TEAMS.presets["smoke"]
+    changed = with_overrides(
+        config,
+        {
+            "budget_env_steps": np.int64(1600),
+            "env": Path("mpe2.simple_spread_v3"),
+            "learner": {"gamma": np.float32(0.5)},
+            "language.learning-rate": 0.25,
+            "methods": ["sync-4"],
+        },
+    )
+    assert (changed.budget_env_steps, changed.learner.gamma, changed.language.learning_rate) == (1600, 0.5, 0.25)
+    assert changed.methods == ("sync_4",)
+    assert changed.learner == dataclasses.replace(config.learner, gamma=0.5), "the rest of the group stays"
+    assert with_overrides(config, {"learner": changed.learner}).learner == changed.learner
+
+
+def test_a_sentence_of_an_environment_names_the_flag_of_a_field():
+    config = TEAMS.presets["smoke"]
+    assert "--agents-leave is False" in with_flags("agent a is gone and agents_leave is False: set it to True", config)
+    said = "'agents_leave' of path/agents_leave and --agents-leave; learner and env"
+    assert with_flags(said, config) == said

@@ -1,4 +1,4 @@
-"""What errors say in one line."""
+"""What errors say in one line, and that names in what commands print are no markup."""
 
 import errno
 import os
@@ -10,6 +10,7 @@ import pytest
 from rl_models.errors import first_line
 from tune_experiments.core.errors import EXIT_CODE, exits_with_one_sentence
 from tune_experiments.core.files import write_atomically
+from tune_experiments.core.terminal import Terminal
 
 
 def test_a_full_disk_is_one_sentence_with_the_file_and_leaves_what_was_there(tmp_path, monkeypatch, capsys):
@@ -61,3 +62,9 @@ def test_a_thread_that_an_environment_leaves_running_does_not_keep_a_command_fro
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
     assert (run.returncode, run.stdout, "engine" in run.stderr) == (3, "done\n", named)
+
+
+@pytest.mark.parametrize("line", ["wrote runs/a[/b]/läuf [red]/table.md", "my_env:A: 3 agents"])
+def test_brackets_and_colons_in_a_name_are_no_markup(capsys, line):
+    Terminal().print(line)
+    assert capsys.readouterr().out == line + "\n"

@@ -1,4 +1,4 @@
-"""A configuration of a stored run, perhaps a stranger's, names no file to write and spends nothing on a planner."""
+"""A configuration of a stored run, perhaps a stranger's, writes and spends nothing; and what all of them share."""
 
 import dataclasses
 import json
@@ -11,6 +11,7 @@ from tests.tune_experiments.experiments import TRAINED
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import leaves, with_overrides
 from tune_experiments.experiment.finding import find_experiment, find_stored, trusting
+from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.sama.planning import RECORD, make_planner
 
 WRITTEN = ("folder", "record")
@@ -84,3 +85,29 @@ def test_a_runs_own_figures_keep_its_endpoint_and_a_strangers_file_does_not(tmp_
         other = json.loads(json.dumps(config_to_json(dataclasses.replace(stored, test_episodes=7))))
         assert find_stored("sama_overcooked", other, (), tmp_path)[1].planner == "replay"
     assert find_stored("sama_overcooked", data, (), tmp_path)[1].planner == "replay"
+
+
+def test_a_default_of_a_field_that_is_not_inherited_is_refused():
+    with pytest.raises(TypeError, match="budget_steps"):
+
+        class Wrong(ExperimentConfig, budget_steps=5):
+            pass
+
+
+STAGED = {
+    "rtfm_curriculum": ("trained_on_10x10", {}),
+    "rtfm_matching": ("matching", {"stages": ("simplest", "group", "nl", "dyna", "10x10")}),
+    "messenger_emma": ("emma_grounding", {}),
+    "endi_messenger": ("endi_dis", {}),
+    "endi_rtfm": ("endi_dis", {"stages": (1, 2, 3, 4, 5)}),
+    "endi_three_agents": ("endi_dis", {"stages": (1, 2)}),
+}
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_every_weight_is_handed_from_stage_to_stage(name):
+    experiment, (method, changes) = find_experiment(name), STAGED[name]
+    stages = experiment.plan(dataclasses.replace(experiment.presets["smoke"], **changes), method, 0).stages
+    teams = [stage.plan.build_policy().state_dict() for stage in stages]
+    assert len(teams) > 1
+    assert all({n: w.shape for n, w in team.items()} == {n: w.shape for n, w in teams[0].items()} for team in teams)

@@ -91,18 +91,3 @@ def test_latex_says_which_run_has_none_of_the_metrics(run, capsys):
     assert main(["export", run("first"), other, "--format", "latex", "--metrics", "success"]) == 0
     found = capsys.readouterr()
     assert "first" in found.err and "frozen_lake" not in found.err and "success" in found.out
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["--format", "parquet"], "--out"),
-        (["--out", "numbers.xlsx"], "--format"),
-        (["--metrics", "tvdd"], "tvd"),
-        ([], "results"),
-    ],
-)
-def test_what_cannot_be_exported_is_refused(run, tmp_path, capsys, words, named):
-    path = run("first") if words else str(tmp_path)
-    assert main(["export", path, *words]) == 2
-    assert named in capsys.readouterr().err

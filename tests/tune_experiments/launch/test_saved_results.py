@@ -19,7 +19,6 @@ from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import make_table
 from tune_experiments.run.run_folder import ANNOUNCED, CHANGED, MODELS, RunFolder
-from tune_experiments.search.folder import SEARCH_FILE
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 METRIC = "value_against_adversary"
@@ -86,20 +85,6 @@ def test_tables_of_a_run_and_of_its_kept_file_have_the_papers_numbers_of_the_pap
         rows.write(folder.results, [won])
     for text in tables_of_run_and_kept_file(tmp_path / "run", tmp_path):
         assert ("| txt2pi, paper |" in text) is not is_other
-
-
-def test_a_run_without_a_row_is_refused(run, capsys):
-    for leave in (lambda: (run / "results.jsonl").write_text(""), (run / "results.jsonl").unlink):
-        leave()
-        assert main(["table", str(run)]) == 2
-        assert str(run) in capsys.readouterr().err
-
-
-def test_the_rows_of_a_search_are_no_table(run, capsys):
-    (run / SEARCH_FILE).touch()
-    for words in (["table", str(run)], ["export", str(run), "--format", "latex"]):
-        assert main(words) == 2
-        assert_contract(capsys.readouterr().err.removeprefix("error: ").strip(), run)
 
 
 def test_tables_of_a_run_and_of_its_kept_file_name_the_trials_without_results(run, tmp_path):
@@ -249,18 +234,3 @@ def test_files_that_share_a_trial_or_differ_in_more_than_their_seeds_are_not_joi
     assert main(["table", *paths, "--save", str(file.parent / "c.jsonl.gz")]) == 2
     assert_contract(capsys.readouterr().err.removeprefix("error: ").strip(), *paths)
     assert not (file.parent / "c.jsonl.gz").exists()
-
-
-def test_a_file_of_which_a_byte_has_changed_is_refused_by_its_name(file, capsys):
-    packed = bytearray(file.read_bytes())
-    packed[len(packed) // 2] ^= 0xFF
-    file.write_bytes(packed)
-    assert main(["table", str(file)]) == 2
-    assert_contract(capsys.readouterr().err.removeprefix("error: ").strip(), str(file))
-
-
-@pytest.mark.parametrize("words", [["kept.jsonl.gz"], ["--document", "results.md"]])
-def test_only_the_results_of_a_run_folder_are_saved(words, tmp_path, capsys):
-    assert main(["table", *words, "--save", str(tmp_path / "new.jsonl.gz")]) == 2
-    assert_contract(capsys.readouterr().err.removeprefix("error: ").strip(), "--save", "PATH")
-    assert [*tmp_path.iterdir()] == []

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from cluster.testing.local_cluster import wait_until
+from cluster.testing.processes import MARK, is_alive, marked
 from tests.timeouts import TIMEOUT_SECONDS
 from tests.tune_experiments.run import refusals
 from tune_experiments import load_policy
@@ -59,14 +60,6 @@ def stage(sync):
         return separate_agents(episode, world.num_agents, ("view",))
 
     return world, world.reset(SEED), start
-
-
-def is_alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def numbers(line):
@@ -212,20 +205,13 @@ def test_a_greedy_team_is_not_played_by_agents_that_sample(sync):
 def test_control_c_leaves_nobody_behind(sync):
     """Pressed while the processes start: everybody in the terminal gets it."""
     command = [sys.executable, "-m", "tune_experiments", "play", str(sync), "--decentralised"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    mark, pipes = f"play_{os.getpid()}", {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     hears = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # also where tests run in the background
-    with subprocess.Popen(command, cwd=ROOT, start_new_session=True, preexec_fn=hears, **pipes) as run:
+    environment = os.environ | {MARK: mark}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True, preexec_fn=hears, **pipes) as run:
         assert run.stdout.readline().startswith("2 processes")
         os.killpg(run.pid, signal.SIGINT)
         _, complaints = run.communicate(timeout=TIMEOUT_SECONDS)
     assert run.returncode == 130
     assert complaints == "interrupted\n"
-    wait_until(lambda: not group_is_alive(run.pid), TIMEOUT_SECONDS, "somebody was left behind")
-
-
-def group_is_alive(group):
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    wait_until(lambda: not marked(mark), TIMEOUT_SECONDS, "somebody was left behind")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster.testing.local_cluster import wait_until
+from cluster.testing.processes import MARK, kill_marked
 from tests.private_ray import setup_hook_variable
 from tests.timeouts import TIMEOUT_SECONDS
 from tests.tune_experiments.run.halting import HALTED, HALTS_AT
@@ -32,13 +33,14 @@ SETTINGS = {
 FLAGS = [word for name, value in SETTINGS.items() for word in (f"--{name}", str(value))]
 ROWS = 8
 KILLED_AT = 800
-MARK = "CONCORD_TEST_RUN"
 TRIAL = "trials/sync_13_cordial-seed0"
 
 
 def start(out, log, **more):
     """Start the script in a process group of its own; all its processes carry `out` in their environment."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", MARK: str(out)} | more
+    # Without SPT_NOENV Ray's processes write their titles over their environment, and so over our mark.
+    fixed = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "SPT_NOENV": "1"}
+    environment = os.environ | fixed | {MARK: str(out)} | more
     environment.pop("RAY_ADDRESS", None)
     command = [sys.executable, str(ROOT / "tune_experiments" / "furnmove_sync.py"), *FLAGS, "--out", str(out)]
     return subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment, start_new_session=True)
@@ -68,24 +70,10 @@ def kill_in_the_middle(out, tries=3):
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            for pid in survivors(out):  # Ray's own processes have left the group
-                os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not survivors(out), TIMEOUT_SECONDS, "somebody has survived")
+            kill_marked(str(out))  # Ray's own processes have left the group
     if not halted.exists():
         assert tries > 1 and "Ray did not start" in Path(log.name).read_text(), f"it ended on its own: {log.name}"
         kill_in_the_middle(out, tries - 1)
-
-
-def survivors(out):
-    """Processes that this run has left behind."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"{MARK}={out}".encode() in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
-        except OSError:  # gone, or somebody else's
-            continue
-    return found
 
 
 @pytest.fixture(name="runs", scope="module")

@@ -1,18 +1,17 @@
 """Stages as they are declared, and a trial's way through them: when one ends, what follows, what a checkpoint says."""
 
 import contextlib
-import dataclasses
 import json
 
 import pytest
 
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
+from tests.tune_experiments.run.stages import plan as small_plan
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import SEEDS_BETWEEN_STAGES, Promotion, Stage, TrialPlan
+from tune_experiments.experiment.plan import SEEDS_BETWEEN_STAGES, Promotion, Stage
 from tune_experiments.run.curriculum_state import CurriculumState, restore_curriculum
 
 RULE = Promotion("valid/win_rate", 0.8, over=2)
@@ -23,19 +22,8 @@ def never(*arguments, **keywords):
 
 
 def plan(budget=100, **changes):
-    made = TrialPlan(
-        make_world=never,
-        build_policy=never,
-        objective=Ppo(),
-        optimiser=OptimiserSettings(),
-        workers=Workers(),
-        seed=5,
-        budget_env_steps=budget,
-        validate_every_env_steps=10,
-        checkpoint_every_env_steps=10,
-        validate=never,
-    )
-    return dataclasses.replace(made, **changes)
+    built = dict.fromkeys(("make_world", "build_policy", "validate"), never)
+    return small_plan(**{"seed": 5, "budget_env_steps": budget} | built | changes)
 
 
 RMSPROP = plan(optimiser=OptimiserSettings(optimiser="rmsprop"))

@@ -1,7 +1,9 @@
-"""Rows of a trial's log hold the means of all episodes since the row before; a trial waits only so long for one."""
+"""Rows of a log hold the means of all episodes since the row before; they reach Tune a few a minute, and in whole."""
 
 import contextlib
+import logging
 import time
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +13,8 @@ from rl_models.training.algorithm import ENDED_EPISODES
 from rl_models.training.local_algorithm import LocalAlgorithm
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan
 from tune_experiments.results.trial_log import read_metrics
-from tune_experiments.run import stage_training
+from tune_experiments.run import reports, stage_training
+from tune_experiments.run.reports import PacedReport, reporting_warnings
 from tune_experiments.run.trial import Trial
 
 
@@ -57,3 +60,55 @@ def test_a_long_validation_is_no_wait_for_an_update(validating, training, fails,
     declared = plan(make_algorithm=lambda chosen: make_local(chosen, Timed), **often)
     with pytest.raises(RuntimeError, match="no update") if fails else contextlib.nullcontext():
         Trial(experiment(declared, "calm"), Config(), "walkers", 0, tmp_path).run(lambda row: None)
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_rows_in_between_go_along_with_the_next_one_and_the_last_at_the_end():
+    clock, sent = Clock(), []
+    with PacedReport(sent.append, seconds=5, clock=clock) as report:
+        report({"env_steps": 1})
+        assert sent == [{"env_steps": 1}], "the first one at once"
+        for second in range(1, 5):
+            clock.now = 100 + second
+            report({"env_steps": 1 + second} | ({"valid/success": 0.5} if second == 2 else {}))
+        assert len(sent) == 1
+        clock.now = 105
+        report({"env_steps": 6})
+        assert sent[1:] == [{"env_steps": 6, "valid/success": 0.5}]
+        report({"env_steps": 7})
+    assert sent[2:] == [{"env_steps": 7}]
+
+
+def test_a_sentence_is_said_at_once_and_once():
+    sent = []
+    with PacedReport(sent.append, clock=Clock()) as report:
+        report({"env_steps": 1})
+        report({"notice": "the disk is full"})
+        report({"env_steps": 2})
+    assert sent == [{"env_steps": 1}, {"notice": "the disk is full"}, {"env_steps": 2}]
+
+
+def test_nothing_is_reported_of_a_trial_that_fails():
+    sent = []
+    with pytest.raises(ArithmeticError), PacedReport(sent.append, clock=Clock()) as report:
+        report({"env_steps": 1})
+        report({"env_steps": 2})
+        raise ArithmeticError
+    assert sent == [{"env_steps": 1}]
+
+
+def test_each_warning_of_this_project_is_reported_once_and_one_of_a_library_is_not():
+    rows = []
+    with pytest.warns(UserWarning, match="theirs"), reporting_warnings(rows.append):
+        for _ in range(2):
+            logging.getLogger("rl_models.llm").warning("ours of a log")
+            warnings.warn_explicit("ours", UserWarning, reports.__file__, 1)
+            warnings.warn_explicit("theirs", UserWarning, pytest.__file__, 1)
+    logging.getLogger("rl_models.llm").warning("after the trial")
+    assert [row["notice"] for row in rows] == ["ours of a log", "ours"]

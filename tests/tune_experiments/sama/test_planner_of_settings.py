@@ -14,14 +14,16 @@ from rl_models.llm.small_model import train_tokenizer
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.rounds import RoundEnd
 from rl_models.text.weights_identity import pretrained_models
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.sama import planning
-from tune_experiments.sama.overcooked import trials
+from tune_experiments.sama.overcooked import evaluation, trials
 from tune_experiments.sama.overcooked.domain import KitchenDomain
 from tune_experiments.sama.overcooked.tables import tables, training_results
 from tune_experiments.sama.planned_experiment import format_transcript
 from tune_experiments.sama.planner_config import ModelSettings, as_loaded
-from tune_experiments.sama.planning import RECORD, check_planner, make_planning_loop
+from tune_experiments.sama.planning import RECORD, check_planner, make_planner, make_planning_loop
+from tune_experiments.sama.play import TeamWithSeed, planner_seed
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"
@@ -137,3 +139,31 @@ def test_a_model_that_is_not_here_is_refused_before_a_run(scored, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(InputError, match="nobody/has-this"):
         check_planner(dataclasses.replace(scored, model=ModelSettings(name="nobody/has-this")))
+
+
+ABLATIONS = find_experiment("sama_ablations")
+
+
+def team(seed):
+    made = ABLATIONS.plan(ABLATIONS.presets["smoke"], METHOD, seed)
+    return made.stages[-1].plan.build_policy() if hasattr(made, "stages") else made.build_policy()
+
+
+@pytest.mark.long
+def test_each_trial_and_each_retry_has_a_planner_of_its_own(monkeypatch):
+    seeds = []
+    monkeypatch.setattr(
+        planning,
+        "make_planner",
+        lambda config, task, seed, *others: seeds.append(seed) or make_planner(config, task, seed, *others),
+    )
+    config = dataclasses.replace(ABLATIONS.presets["smoke"], planner="noisy", after_failure="retry", reflections=3)
+    for seed in (0, 1, 2):
+        evaluation.planned_episodes(config, METHOD, team(seed), 1)
+    assert len(seeds) == len(set(seeds)) == 3 * 4
+
+
+def test_a_team_that_is_loaded_again_has_the_same_planner():
+    first, again = team(3), team(3)
+    assert isinstance(first, TeamWithSeed)
+    assert planner_seed(first, 400) == planner_seed(again, 400) != planner_seed(team(4), 400)

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.tune_experiments.play.teams import untrained
 from tests.tune_experiments.sama.fixed_plans import FixedPlans
 from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
@@ -152,3 +153,16 @@ def test_the_figure_of_these_env_steps_has_every_validated_trial(tmp_path):
         (seeds[0] / METRICS_FILE).write_text(json.dumps({"env_steps": 10, "valid/soups": soups}) + "\n")
         assert steps_to_nearly_best(read_metrics(seeds[0] / METRICS_FILE)) == (10, soups)
     assert [path.name for path in draw_sample_efficiency(tmp_path, trials)] == ["sample_efficiency.png"]
+
+
+METHOD = "sama-cramped_room"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("most", "reflections", "is_whole"), [(9, 0, False), (60, 0, True), (60, 3, False)])
+def test_a_record_has_metrics_unless_it_was_cut(most, reflections, is_whole):
+    """Undone steps are in a record, so that one with as many steps as an episode is cut where rounds are undone."""
+    loaded = untrained("sama_overcooked", METHOD, reflections=reflections)
+    (episode,) = loaded.experiment.episodes(loaded, 3, 1, most)
+    assert len(episode.steps) == most
+    assert bool(episode.metrics) == is_whole

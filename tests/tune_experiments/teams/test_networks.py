@@ -11,17 +11,18 @@ import torch
 from rl_envs import make
 from rl_envs.rtfm.world import Rtfm
 from rl_models.batch import forward, to_batch
-from rl_models.networks.network_config import NetworkName
+from rl_models.networks.network_config import NetworkName, TextReaderConfig
 from rl_models.networks.network_needs import NETWORKS, fitted
 from rl_models.networks.parts import Part
 from rl_models.text.pretrained import PretrainedError
 from rl_models.training.loop import Learner
 from tests.rl_models.text.small import save_bert
 from tests.rl_models.training.small import ratio_error
+from tests.tune_experiments import fragments
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.teams.trials import build_policy, plan
+from tune_experiments.teams.trials import build_policy, plan, play
 from tune_experiments.teams.worlds import make_world
 from tune_experiments.train import EXPERIMENT, SMOKE
 
@@ -153,3 +154,36 @@ def test_names_in_cells_words_of_a_manual_and_kinds_of_things_reach_the_policy()
         for key in keys:
             other = shown | {key: shown[key].flip(0)}
             assert not torch.equal(policy(other, {}, first).policy.marginals(), before), (env, key)
+
+
+LAPTOP = EXPERIMENT.presets["laptop"]
+
+
+def reader_of_signposts(encoder=""):
+    reader = TextReaderConfig("emma", word_features=16, features=32)
+    network = dataclasses.replace(LAPTOP.network, reader=reader, text_encoder=encoder, hidden_sizes=(32,))
+    constants = {"learning_rate": 0.02, "value_coef": 0.25, "num_epochs": 4, "num_minibatches": 1}
+    learner = dataclasses.replace(LAPTOP.learner, **constants)
+    sizes = {"max_sentences": 2, "max_words": 16, "budget_env_steps": 12_000}
+    arguments = '{"colours": 2}'
+    return dataclasses.replace(
+        LAPTOP, env=SIGNPOSTS, env_arguments=arguments, network=network, learner=learner, **sizes
+    )
+
+
+@pytest.mark.long
+def test_a_reader_learns_by_reward_what_only_the_text_tells():
+    config = reader_of_signposts()
+    policy = fragments.learn(plan(config, "ippo", 0), updates=20, worlds=64, length=4)
+    assert play(config, 128, 7, policy)["return"].mean() > 0.8, "1.0 is perfect, and without reading it is 0"
+
+
+def test_what_a_frozen_encoder_reads_reaches_the_policy(tmp_path):
+    save_bert(tmp_path, more_words=("red", "green", "door", "safe", "deadly"))
+    policy, fragment = fragments.play(plan(reader_of_signposts(str(tmp_path)), "ippo", 0), worlds=32, length=1)
+    batch = to_batch(fragment)
+    doors = batch["obs/door"][:, 0].argmax(-1)
+    alike = (doors == doors[0]).all(-1)
+    assert len(torch.unique(batch["texts/manual"], dim=0)) == 4
+    waiting = forward(policy, batch).policy.first_steps(1).log_prob(torch.zeros_like(batch["actions"]))
+    assert len(torch.unique(waiting[alike].detach())) > 1, "before equal doors, it depends on the manual"

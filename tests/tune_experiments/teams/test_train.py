@@ -3,6 +3,8 @@
 import dataclasses
 import functools
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import torch
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import ArraySpec
 from rl_envs.registry import make
+from rl_envs.wrappers import hangs
 from rl_models.batch import to_batch
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import FragmentEnvRunner
@@ -19,6 +22,7 @@ from rl_models.training.algorithm import RESTARTED
 from rl_models.training.loop import Learner
 from tests.rl_envs.wrappers import odd_games
 from tests.rl_models.training.small import ratio_error
+from tests.timeouts import TIMEOUT_SECONDS
 from tests.tune_experiments.fragments import unmoved
 from tests.tune_experiments.play.teams import untrained
 from tests.tune_experiments.teams.played import played
@@ -39,28 +43,29 @@ EXPERIMENT = find_experiment("train")
 SMOKE = EXPERIMENT.presets["smoke"]
 MEETING = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Meeting")
 ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4", "sync_4_cordial", "qmix", "vdn")
+FACTORED = "tests.rl_envs.wrappers.test_factored_actions"
+IMPALA = dataclasses.replace(SMOKE.learner, algorithm="impala")
 SEEN = {
     "vectors": MEETING,
     "images": dataclasses.replace(MEETING, env_arguments='{"image": true}'),
     "unlike": dataclasses.replace(SMOKE, env="mpe2.simple_speaker_listener_v4"),
     "leaving": dataclasses.replace(SMOKE, env="tests.rl_envs.wrappers.foreign_envs:Unlike", agents_leave=True),
+    "factors": dataclasses.replace(SMOKE, env=f"{FACTORED}:Mixed"),
+    "factors, leaving": dataclasses.replace(SMOKE, env=f"{FACTORED}:OneLeaves", agents_leave=True, learner=IMPALA),
 }
-CASES = [(game, row) for game in SEEN for row in ROWS]
+CASES = [(game, row) for game in SEEN for row in (("ippo", "sync_4") if game == "factors, leaving" else ROWS)]
 CASES = [(game, row) for game, row in CASES if game in ("vectors", "images") or not row.endswith("cordial")]
+CASES = [(game, row) for game, row in CASES if game != "factors" or row not in Q_METHODS]
 
 
 @pytest.mark.parametrize(("game", "row"), CASES)
-def test_every_row_learns_and_every_weight_gets_gradient(game, row):
-    trial, policy, fragment = played(SEEN[game], row)
+def test_learning_sees_the_probabilities_that_acting_drew_with_and_every_weight_gets_gradient(game, row):
+    trial, policy, fragment = played(SEEN[game], row, length=12)
+    assert (fragment.steps["truncated"] | fragment.steps["terminated"]).any() or game == "unlike"
+    assert "leaving" not in game or not fragment.obs["alive"].all()
+    assert row in Q_METHODS or ratio_error(trial.objective, policy, fragment) < 1e-5
     frozen = {name for name, weights in policy.named_parameters() if not weights.requires_grad}
     assert frozen >= set(unmoved(trial, policy, fragment))
-
-
-@pytest.mark.parametrize(("game", "row"), [case for case in CASES if case[1] not in Q_METHODS])
-def test_learning_sees_the_probabilities_that_acting_drew_with(game, row):
-    trial, policy, fragment = played(SEEN[game], row, length=9)
-    assert (fragment.steps["truncated"] | fragment.steps["terminated"]).any() or game == "unlike"
-    assert ratio_error(trial.objective, policy, fragment) < 1e-5
 
 
 @pytest.mark.parametrize("key", ["is_first", "uniforms", "deciding", "state/x"])
@@ -229,3 +234,22 @@ def test_the_doctor_plays_an_environment_of_others_and_says_what_it_breaks():
     assert any(line.split()[0] == "agents" for line in table)
     assert all(word in bad for word in BREAKING[f"{ODD}:short"])
     assert environment_report(functools.partial(make, "matrix_game-v0")) == []
+
+
+PROGRAM = """
+import dataclasses
+from tune_experiments.train import EXPERIMENT, SMOKE
+env = "tests.rl_envs.wrappers.test_hangs:Asleep"
+EXPERIMENT.check(dataclasses.replace(SMOKE, env=env, env_arguments="{}", methods=("ippo",)))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.processes
+def test_an_environment_that_hangs_before_a_run_ends_it_with_call_and_line(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", ":".join(("", *filter(None, sys.path))))
+    monkeypatch.setenv(hangs.TIMEOUT_VARIABLE, "1")
+    command = [sys.executable, "-c", PROGRAM]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    assert ended.returncode == 1
+    assert all(word in ended.stderr for word in ("did not return from step", "1 s", "test_hangs.py, line"))
