@@ -3,7 +3,7 @@
 Everything is text or small records. An experiment builds a domain for its environment and passes it to the planner.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -105,6 +105,8 @@ class Domain(Protocol):
 class RewardDomain(Domain, Protocol):
     """A domain for whose sub-goals a model can write rewards."""
 
+    tests: Mapping[str, SubgoalTest]
+    """The built-in test of each sub-goal, by its text."""
     earlier: str
     """Age of the previous state in a sub-goal's test, in words: `one step earlier`."""
 

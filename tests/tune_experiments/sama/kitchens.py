@@ -32,9 +32,9 @@ def caller_of(layout, noise=None, seed=0, folder=None):
     return Caller(ChatClient(transport, 1), model, Transcript(folder / "planner.md"), seed)
 
 
-def play(layout, loop, steps=400, rewards=None):
+def play(layout, loop, steps=400):
     """One episode of scripted chefs under a planner, name -> its number."""
-    with closing(CommandedKitchen(1, layout=layout, rewards=rewards, max_episode_steps=steps)) as world:
+    with closing(CommandedKitchen(1, layout=layout, max_episode_steps=steps)) as world:
         found = PlannedPlay(KitchenPlay(world), ScriptedExecutor(layout), loop, 40).run(0)
     return {name: float(value[0]) for name, value in found.items()}
 

@@ -25,7 +25,7 @@ from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Failure, Memory, Pair
 from rl_models.planners.preparation import deduplicate_subgoals, generate_states
-from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
+from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import uniform_team
@@ -65,7 +65,7 @@ _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
 
 @dataclass(frozen=True)
 class TrainingData:
-    """States with the chefs' commands (`pairs`), and tests of all sub-goals (`rewards`)."""
+    """States with the chefs' commands (`pairs`), and a model's tests of sub-goals (`rewards`)."""
 
     pairs: tuple[Pair, ...]
     rewards: tuple[DesignedReward, ...]
@@ -73,13 +73,14 @@ class TrainingData:
 
 def prepare_training_data(planner: Planner, layout: str, states: int, source: RewardSource, seed: int) -> TrainingData:
     """States of one kitchen, their sub-goals by the planner, and rewards from `source`."""
-    domain = get_domain(layout)
     kitchen = CommandedKitchen(layout=layout)
     kitchen.reset(seed)
-    found = generate_states(planner.caller, domain, planner.manual, [kitchen.describe_state(0)], states, seed)
+    found = generate_states(
+        planner.caller, get_domain(layout), planner.manual, [kitchen.describe_state(0)], states, seed
+    )
     pairs = _pairs(planner, found)
-    designed = [] if source == "builtin" else _designed(planner, layout, seed, pairs)
-    return TrainingData(tuple(pairs), tuple(builtin_rewards(domain, designed)))
+    rewards = [] if source == "builtin" else _designed(planner, layout, seed, pairs)
+    return TrainingData(tuple(pairs), tuple(rewards))
 
 
 def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
@@ -94,13 +95,12 @@ def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
 
 
 def _designed(planner: Planner, layout: str, seed: int, pairs: Sequence[Pair]) -> list[DesignedReward]:
-    """Tests of the planned sub-goals: a model's, and the built-in ones of those that it calls duplicates of others."""
+    """Tests of the planned sub-goals by a model; none of those that it calls duplicates of others."""
     domain, play = get_domain(layout), random_play(layout, seed)
-    designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code(domain.source))
+    designer = RewardDesigner(planner.caller, domain, play, planner.manual, game_code(domain.source))
     planned = dict.fromkeys(text for _, commands in pairs for text in commands)
     kept = deduplicate_subgoals(planner.caller, planner.domain, list(planned))
-    unwritten = [DesignedReward(text, "builtin", fell_back=True) for text in planned if text not in kept]
-    return [*designer.design(kept), *unwritten]
+    return [*designer.design(kept), *(DesignedReward(text) for text in planned if text not in kept)]
 
 
 def random_play(layout: str, seed: int) -> Transitions:
