@@ -75,7 +75,7 @@ def planner_note(lines: Sequence[Result], by_hand: str, ruled: Sequence[str], un
 
 def format_transcript(loop: PlanningLoop) -> str:
     """Every call, goal and reflection in Markdown, with totals at the top."""
-    sums = ", ".join(f"{name} {number}" for name, number in vars(loop.counts).items())
+    sums = ", ".join(f"{name} {number}" for name, number in loop.counts.items())
     calls = ", ".join(f"{how} {number}" for how, number in loop.question_counts.items())
     title, _, rest = loop.planner.caller.transcript.text.partition("\n")
     return f"{title}\n\nRounds: {sums}.\n\nQuestions: {calls}.\n{rest}"

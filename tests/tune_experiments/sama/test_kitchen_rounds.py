@@ -1,7 +1,5 @@
 """Rounds in real kitchens: reflection mends what a weaker planner gets wrong, and a run repeats from its record."""
 
-import dataclasses
-
 import pytest
 
 from rl_models.chat.client import ChatClient
@@ -20,7 +18,7 @@ DOMAIN = get_domain("cramped_room")
 def cook(caller, goals=None, steps=400, **arguments):
     """One episode; its numbers and the loop's counts."""
     loop = PlanningLoop(Planner(caller, DOMAIN), goals, **arguments)
-    return play("cramped_room", loop, steps), dataclasses.asdict(loop.counts)
+    return play("cramped_room", loop, steps), loop.counts
 
 
 @pytest.mark.long

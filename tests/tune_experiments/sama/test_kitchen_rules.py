@@ -40,5 +40,5 @@ def test_chefs_who_heed_the_plans_serve_soups(layout):
     caller = caller_of(layout)
     loop = PlanningLoop(Planner(caller, get_domain(layout)))
     assert play(layout, loop)["soups"] >= SOUPS[layout]
-    assert loop.counts.reached > 0.4 * loop.counts.rounds
+    assert loop.counts["reached"] > 0.4 * loop.counts["rounds"]
     assert caller.counts["asked"] == caller.counts["answered"]
