@@ -18,10 +18,7 @@ from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.observation import SYMBOLS
 from rl_envs.overcooked.text import read_states
-from rl_models.chat.client import ChatClient
 from rl_models.networks.sama import SamaSizes
-from rl_models.planners.calling import Caller
-from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Failure, Memory, Pair
 from rl_models.planners.preparation import deduplicate_subgoals, generate_states
@@ -123,9 +120,8 @@ def random_play(layout: str, seed: int) -> Transitions:
 
 
 def offline_planner(layout: str) -> Planner:
-    """The offline planner."""
-    domain = get_domain(layout)
-    return Planner(Caller(ChatClient(OfflineBackend(), 1), MODEL), domain)
+    """The offline planner, whatever the run's."""
+    return make_planner(SamaConfig(planner="offline"), layout, seed=0)
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
@@ -144,7 +140,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
         build_policy=functools.partial(commanded_team, config, layout, seed, trial_folder),
         validate=functools.partial(validate, config, method),
         **_weight_selection(config),
-        make_algorithm=functools.partial(_prepared_algorithm, config, layout, trial_folder),
+        make_algorithm=functools.partial(prepare_algorithm, config, layout, seed, trial_folder),
     )
 
 
@@ -190,18 +186,27 @@ def validate(config: SamaConfig, method: str, policy: TeamPolicy) -> Episodes:
     return found | {"soups": whole["soups"]}
 
 
-def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
-    planner = make_planner(config, layout, trial.seed, trial_folder)
-    data = prepare_training_data(planner, layout, config.states, config.reward_source, trial.seed)
-    by_rule = share_by_rule(planner, config)
-    return make_team_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards, by_rule))
-
-
-def share_by_rule(planner: Planner, config: SamaConfig) -> float | None:
-    """Share of a language model's questions so far that rules answered, with a warning; None for a planner by rule."""
+def prepare_algorithm(
+    config: SamaConfig,
+    layout: str,
+    seed: int,
+    trial_folder: Path | None,
+    trial: TrialPlan,
+    visited: Sequence[Pair] = (),
+) -> Algorithm:
+    """RLlib's algorithm, with training data by the planner for the seed of a trial, and states that a team visited."""
+    planner = make_planner(config, layout, seed, trial_folder)
+    data = prepare_training_data(planner, layout, config.states, config.reward_source, seed)
     counts = planner.caller.counts
     warn_about_fallbacks(counts, config)
-    return None if config.planner in RULES else counts.get("fallback", 0) / max(1, counts["asked"])
+    by_rule = None if config.planner in RULES else counts.get("fallback", 0) / max(1, counts["asked"])
+    pairs = mixed(data.pairs, visited)
+    return make_team_algorithm(with_training_data(trial, planner.manual, pairs, data.rewards, by_rule))
+
+
+def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:
+    """Pairs that rounds begin from: visited states are repeated to make up about half."""
+    return [*made, *list(met) * max(1, round(len(made) / max(1, len(met))))]
 
 
 def with_training_data(
