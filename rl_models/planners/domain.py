@@ -5,11 +5,12 @@ Everything is text or small records. An experiment builds a domain for its envir
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-Phase = Literal["decomposition", "allocation"]
+from rl_models.planners.replies import Fault
+
 SubgoalTexts: TypeAlias = tuple[str, ...]
 SubgoalTest: TypeAlias = Callable[[Any, Any], NDArray[Any]]
 """(previous, current), states of B worlds -> [B, N] bool, whether each agent has reached a sub-goal between them."""
@@ -43,14 +44,6 @@ class Allocation:
 
     thoughts: str
     order: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Phase of planning that made a plan fail, with the reasoning of the judge."""
-
-    thoughts: str
-    phase: Phase
 
 
 class Domain(Protocol):

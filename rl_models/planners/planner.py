@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from rl_models.chat.client import Answer, RejectedReplyError
 from rl_models.planners.briefing import Briefing, allocation_examples, decomposition_examples, numbered
 from rl_models.planners.calling import Call, Caller, Stage
-from rl_models.planners.domain import Allocation, Decomposition, Domain, Fault, Phase, SubgoalTexts
+from rl_models.planners.domain import Allocation, Decomposition, Domain, SubgoalTexts
 from rl_models.planners.offline_reading import normalised
 from rl_models.planners.plans import Failure, Memory, Plan, Round
-from rl_models.planners.replies import AllocationReply, DecompositionReply, FaultReply
+from rl_models.planners.replies import AllocationReply, DecompositionReply, Fault, Phase
 
 DECOMPOSITION = Stage("decomposition", DecompositionReply)
 ALLOCATION = Stage("allocation", AllocationReply)
-FAULT = Stage("fault", FaultReply)
+FAULT = Stage("fault", Fault)
 
 
 class Planner:
@@ -168,7 +168,7 @@ class Planner:
 
     # -------------------------------------------------------------------------- reflection
 
-    def _fault_call(self, plan: Plan, reached: Sequence[bool], memory: Memory) -> Call[FaultReply, Fault]:
+    def _fault_call(self, plan: Plan, reached: Sequence[bool], memory: Memory) -> Call[Fault, Fault]:
         results = [
             f"{agent}: {text} - {'reached' if done else 'not reached'}"
             for agent, text, done in zip(self.domain.agents, plan.commands, reached, strict=True)
@@ -183,8 +183,8 @@ class Planner:
                 "results": "\n".join(results),
                 "failed": memory.describe(),
             },
-            rule=lambda: FaultReply(**vars(self.domain.find_fault(plan.state, plan.subgoals, plan.order))),
-            check=lambda reply: Fault(reply.thoughts, reply.phase),
+            rule=lambda: self.domain.find_fault(plan.state, plan.subgoals, plan.order),
+            check=lambda fault: fault,
         )
 
     def _phase(self, failed: Round, fault: Fault) -> Phase:

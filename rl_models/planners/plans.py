@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from rl_models.planners.domain import Phase, SubgoalTexts
+from rl_models.planners.domain import SubgoalTexts
+from rl_models.planners.replies import Phase
 
 Pair: TypeAlias = tuple[str, SubgoalTexts]
 """A state, and the command of each agent."""

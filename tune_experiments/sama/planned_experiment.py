@@ -38,8 +38,9 @@ read and wrote; rejected replies; outcomes without a call: answers of a record, 
 
 
 def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -> Episodes:
-    """The transcript, `QUESTIONS` and `BY_RULE` of a test with a planning loop."""
+    """The transcript, `QUESTIONS` and `BY_RULE` of a test with a planning loop; warns about answers by rule."""
     counts = loop.question_counts
+    planning.warn_about_fallbacks(counts, config)
     by_rule, costs = 1.0, Episodes()
     if config.planner not in RULES:
         by_rule = counts["fallback"] / max(1, counts["asked"])

@@ -16,7 +16,8 @@ import numpy as np
 import rl_envs.frozen_lake_spread
 from rl_envs.frozen_lake_spread.maps import Lake, steps_to
 from rl_envs.frozen_lake_spread.text import describe, parse
-from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts
+from rl_models.planners.domain import Allocation, Decomposition, Skill, SubgoalTexts
+from rl_models.planners.replies import Fault, Phase
 
 Knowledge = Literal["blind", "remembering", "privileged"]
 REACH, EXPLORE, WAIT = "reach both targets", "explore", "wait"
@@ -119,11 +120,9 @@ class LakeDomain:
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
         """See `Domain.find_fault`: the allocation, if exchanging the targets is shorter; else the sub-goals."""
-        other = self._cost(state, subgoals, tuple(order)[::-1])
-        phase: Literal["allocation", "decomposition"] = (
-            "allocation" if other < self._cost(state, subgoals, tuple(order)) else "decomposition"
-        )
-        return Fault("A cell on the way may be a hole.", phase)
+        is_longer = self._cost(state, subgoals, order) > self._cost(state, subgoals, order[::-1])
+        phase: Phase = "allocation" if is_longer else "decomposition"
+        return Fault(thoughts="A cell on the way may be a hole.", phase=phase)
 
     def _ranked(
         self, cells: Sequence[int], targets: Sequence[int], walkers: Sequence[int], failed: Collection[SubgoalTexts]

@@ -34,7 +34,7 @@ from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.sama.frozen_lake.config import BY_RULES, LakeConfig
 from tune_experiments.sama.frozen_lake.domain import Knowledge, command_texts
 from tune_experiments.sama.planned_experiment import planning_metrics
-from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
+from tune_experiments.sama.planning import make_planning_loop
 from tune_experiments.sama.play import Executor, PlannedPlay, PlayAdapter, learned_executor
 
 
@@ -266,7 +266,4 @@ def planned(config: LakeConfig, planner: str, executor: Executor, trial_folder: 
     loop = make_planning_loop(asked, knowledge, TEST_SEED, trial_folder)
     world = CommandedLake(episodes, **config.world())
     found = PlannedPlay(LakePlay(world), executor, loop, config.max_round_steps).run(TEST_SEED)
-    if changes is not None:
-        return found
-    warn_about_fallbacks(loop.question_counts, config)
-    return found | planning_metrics(loop, config, episodes)
+    return found if changes is not None else found | planning_metrics(loop, config, episodes)
