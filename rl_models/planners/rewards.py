@@ -12,7 +12,7 @@ reported to the model for another attempt, and finally the built-in test is used
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -43,6 +43,15 @@ class Transitions:
     previous: Any
     current: Any
     texts: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def join(cls, previous: Sequence[Any], current: Sequence[Any], texts: Sequence[tuple[str, str]]) -> Self:
+        """Those of several steps, from their states, name -> [B, ...], before and after."""
+        before, after = (
+            {name: np.concatenate([moment[name] for moment in moments]) for name in moments[0]}
+            for moments in (previous, current)
+        )
+        return cls(before, after, tuple(texts))
 
 
 @dataclass(frozen=True)

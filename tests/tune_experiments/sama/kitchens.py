@@ -1,6 +1,7 @@
 """Kitchens for tests of the planner: callers, episodes of scripted chefs, and play in which sub-goals are reached."""
 
 import functools
+import itertools
 from contextlib import closing
 
 import numpy as np
@@ -67,12 +68,8 @@ def roll(layout, worlds=64, steps=60, seed=0):
         world.step(execute(world))
         after = {name: value.copy() for name, value in world.state.items()}
         moments.append((before, after, list(zip(words, texts(world), strict=True))))
-    previous, current = (
-        {name: np.concatenate([moment[side][name] for moment in moments]) for name in moments[0][side]}
-        for side in (0, 1)
-    )
-    pairs = tuple(pair for moment in moments for pair in moment[2])
-    return world.kitchen, domain, Transitions(previous, current, pairs)
+    before, after, pairs = zip(*moments, strict=True)
+    return world.kitchen, domain, Transitions.join(before, after, tuple(itertools.chain(*pairs)))
 
 
 PAPER = r"""

@@ -292,14 +292,10 @@ def transitions(num_agents: int) -> Transitions:
             befores.append(before)
             afters.append(compute_features(world.seen))
             texts += zip(states, world.states(range(_WORLDS)), strict=True)
-    return Transitions(_joined(befores), _joined(afters), tuple(texts))
+    return Transitions.join(befores, afters, texts)
 
 
 def _chain(world: int, number: int) -> str:
     """The command of a world's agents in a round: the factory of one type, or the type itself."""
     kind = ARMY[world % len(ARMY)]
     return ASKING[FACTORY[kind] if number % 2 else kind]
-
-
-def _joined(moments: list[Any]) -> dict[str, Any]:
-    return {name: np.concatenate([moment[name] for moment in moments]) for name in moments[0]}

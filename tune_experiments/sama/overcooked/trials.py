@@ -112,11 +112,7 @@ def random_play(layout: str, seed: int) -> Transitions:
         world.step(numbers.integers(world.kitchen.size, size=(_TRIAL_WORLDS, 2)))
         after.append({name: value.copy() for name, value in world.state.items()})
         texts += [(old, world.describe_state(index)) for index, old in enumerate(words)]
-    previous, current = (
-        {name: np.concatenate([moment[name] for moment in moments]) for name in moments[0]}
-        for moments in (before, after)
-    )
-    return Transitions(previous, current, tuple(texts))
+    return Transitions.join(before, after, texts)
 
 
 def offline_planner(layout: str) -> Planner:
