@@ -3,13 +3,14 @@
 Everything is text or small records. An experiment builds a domain for its environment and passes it to the planner.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-Phase = Literal["decomposition", "allocation"]
+from rl_models.planners.replies import Fault
+
 SubgoalTexts: TypeAlias = tuple[str, ...]
 SubgoalTest: TypeAlias = Callable[[Any, Any], NDArray[Any]]
 """(previous, current), states of B worlds -> [B, N] bool, whether each agent has reached a sub-goal between them."""
@@ -43,14 +44,6 @@ class Allocation:
 
     thoughts: str
     order: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Phase of planning that made a plan fail, with the reasoning of the judge."""
-
-    thoughts: str
-    phase: Phase
 
 
 class Domain(Protocol):
@@ -105,6 +98,8 @@ class Domain(Protocol):
 class RewardDomain(Domain, Protocol):
     """A domain for whose sub-goals a model can write rewards."""
 
+    tests: Mapping[str, SubgoalTest]
+    """The built-in test of each sub-goal, by its text."""
     earlier: str
     """Age of the previous state in a sub-goal's test, in words: `one step earlier`."""
 

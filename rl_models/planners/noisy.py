@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import get_args
 
 from rl_models.chat.exchange import ChatReply, ChatRequest, Outcome
-from rl_models.planners.domain import Domain, Phase
+from rl_models.planners.domain import Domain
 from rl_models.planners.offline import OfflineBackend
-from rl_models.planners.replies import AllocationReply, DecompositionReply, FaultReply, Reply
+from rl_models.planners.replies import AllocationReply, DecompositionReply, Fault, Phase, Reply
 
 
 @dataclass(frozen=True)
@@ -53,4 +53,4 @@ class NoisyBackend:
             shuffled = list(range(1, len(domain.agents) + 1))
             numbers.shuffle(shuffled)
             return AllocationReply(thoughts="A guess.", numbers=shuffled)
-        return FaultReply(thoughts="A guess.", phase=numbers.choice(get_args(Phase)))
+        return Fault(thoughts="A guess.", phase=numbers.choice(get_args(Phase)))

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from rl_models.chat.client import Answer, RejectedReplyError
 from rl_models.planners.briefing import Briefing, allocation_examples, decomposition_examples, numbered
 from rl_models.planners.calling import Call, Caller, Stage
-from rl_models.planners.domain import Allocation, Decomposition, Domain, Fault, Phase, SubgoalTexts
+from rl_models.planners.domain import Allocation, Decomposition, Domain, SubgoalTexts
 from rl_models.planners.offline_reading import normalised
-from rl_models.planners.plans import FailedPlan, Failure, Memory, Plan
-from rl_models.planners.replies import AllocationReply, DecompositionReply, FaultReply
+from rl_models.planners.plans import Failure, Memory, Plan, Round
+from rl_models.planners.replies import AllocationReply, DecompositionReply, Fault, Phase
 
 DECOMPOSITION = Stage("decomposition", DecompositionReply)
 ALLOCATION = Stage("allocation", AllocationReply)
-FAULT = Stage("fault", FaultReply)
+FAULT = Stage("fault", Fault)
 
 
 class Planner:
@@ -49,19 +49,19 @@ class Planner:
         parts = self._decompose(states, goals, memories)
         return self._allocate(states, [answer.value for answer in parts], memories)
 
-    def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
-        """Another plan for the state of each plan that failed: find its fault, remember it, and plan again."""
-        calls = [self._fault_call(one.plan, one.reached, one.memory) for one in failures]
-        for one, answer in zip(failures, self.caller.call(FAULT, calls), strict=True):
+    def revise(self, failed: Sequence[Round]) -> list[Plan]:
+        """Another plan for each round that failed, from its start: find the fault, remember it, and plan again."""
+        calls = [self._fault_call(one.plan, one.reached, one.memory) for one in failed]
+        for one, answer in zip(failed, self.caller.call(FAULT, calls), strict=True):
             self._remember(one, self._phase(one, answer.value), answer.value.thoughts)
-        again = [one for one in failures if one.memory.failures[-1].phase == "decomposition"]
-        others = [one for one in failures if one.memory.failures[-1].phase == "allocation"]
+        again = [one for one in failed if one.memory.failures[-1].phase == "decomposition"]
+        others = [one for one in failed if one.memory.failures[-1].phase == "allocation"]
         replanned = iter(
             self.plan([one.plan.state for one in again], [one.goal for one in again], [one.memory for one in again])
         )
         kept = [Decomposition("", one.plan.goal, one.plan.subgoals) for one in others]
         changed = iter(self._allocate([one.plan.state for one in others], kept, [one.memory for one in others]))
-        return [next(replanned if one.memory.failures[-1].phase == "decomposition" else changed) for one in failures]
+        return [next(replanned if one.memory.failures[-1].phase == "decomposition" else changed) for one in failed]
 
     # ----------------------------------------------------------------------- decomposition
 
@@ -168,7 +168,7 @@ class Planner:
 
     # -------------------------------------------------------------------------- reflection
 
-    def _fault_call(self, plan: Plan, reached: Sequence[bool], memory: Memory) -> Call[FaultReply, Fault]:
+    def _fault_call(self, plan: Plan, reached: Sequence[bool], memory: Memory) -> Call[Fault, Fault]:
         results = [
             f"{agent}: {text} - {'reached' if done else 'not reached'}"
             for agent, text, done in zip(self.domain.agents, plan.commands, reached, strict=True)
@@ -183,16 +183,16 @@ class Planner:
                 "results": "\n".join(results),
                 "failed": memory.describe(),
             },
-            rule=lambda: FaultReply(**vars(self.domain.find_fault(plan.state, plan.subgoals, plan.order))),
-            check=lambda reply: Fault(reply.thoughts, reply.phase),
+            rule=lambda: self.domain.find_fault(plan.state, plan.subgoals, plan.order),
+            check=lambda fault: fault,
         )
 
-    def _phase(self, failed: FailedPlan, fault: Fault) -> Phase:
+    def _phase(self, failed: Round, fault: Fault) -> Phase:
         """The phase at fault, unless all allocations of these sub-goals have failed: then the decomposition."""
         tried = failed.memory.failed_allocations() | {failed.plan.allocated}
         return "decomposition" if set(itertools.permutations(failed.plan.subgoals)) <= tried else fault.phase
 
-    def _remember(self, failed: FailedPlan, phase: Phase, thoughts: str) -> None:
+    def _remember(self, failed: Round, phase: Phase, thoughts: str) -> None:
         failed.memory.failures.append(Failure(failed.plan, phase))
         lines = [f"failed: {'; '.join(failed.plan.commands)}", f"at fault: {phase}", f"thoughts: {thoughts}"]
         self.caller.transcript.add_note("Reflection", lines)

@@ -1,11 +1,12 @@
-"""Records of the planner: plans, ends of rounds, and failures."""
+"""Records of the planner: plans, rounds, and failures."""
 
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from rl_models.planners.domain import Phase, SubgoalTexts
+from rl_models.planners.domain import SubgoalTexts
+from rl_models.planners.replies import Phase
 
 Pair: TypeAlias = tuple[str, SubgoalTexts]
 """A state, and the command of each agent."""
@@ -68,19 +69,22 @@ class Memory:
         return "\n".join(lines) or "- none"
 
 
-@dataclass(frozen=True)
-class FailedPlan:
-    """A plan of one world whose round failed.
+@dataclass
+class Round:
+    """The present round of one world.
 
     Attributes:
-        reached: whether each agent reached its sub-goal.
+        plan: its plan; none before the first round.
         memory: memory of the world.
-        goal: goal to decompose; None where the planner is to choose one.
-        tried: number of the try after the round's first failure, from 1.
+        reached: whether each agent has reached its sub-goal, once the round is over.
+        goal: goal to decompose; None where the planner chooses one.
+        number: number of rounds so far, this one included.
+        tries: number of plans made again since a failed round.
     """
 
-    plan: Plan
-    reached: Sequence[bool]
-    memory: Memory
+    plan: Plan = Plan("", "", (), (), ())
+    memory: Memory = field(default_factory=Memory)
+    reached: Sequence[bool] = ()
     goal: str | None = None
-    tried: int = 1
+    number: int = 0
+    tries: int = 0

@@ -40,26 +40,18 @@ def extract_objects(caller: Caller, domain: Domain, manual: str) -> tuple[str, .
     return caller.call(OBJECTS, [call])[0].value
 
 
-class Translator:
-    """State texts to one sentence each, with the help of the world's code."""
+def translate_states(caller: Caller, domain: Domain, manual: str, index: CodeIndex, states: Sequence[str]) -> list[str]:
+    """A sentence for each state text; `index` holds the world's source."""
 
-    def __init__(self, caller: Caller, domain: Domain, manual: str, index: CodeIndex | None = None) -> None:
-        """Bind a backend; `index` holds the world's source."""
-        self._caller, self._domain, self._manual = caller, domain, manual
-        self._index = index or CodeIndex(())
-
-    def __call__(self, states: Sequence[str]) -> list[str]:
-        """A sentence for each state."""
-        return [answer.value for answer in self._caller.call(TRANSLATION, [self._call(state) for state in states])]
-
-    def _call(self, state: str) -> Call[SentenceReply, str]:
-        values = {"manual": self._manual, "code": format_documents(self._index.search(state)), "state": state}
+    def call(state: str) -> Call[SentenceReply, str]:
         return Call(
-            values,
-            rule=lambda: SentenceReply(sentence=self._domain.situation(state)),
+            {"manual": manual, "code": format_documents(index.search(state)), "state": state},
+            rule=lambda: SentenceReply(sentence=domain.situation(state)),
             check=lambda reply: " ".join(reply.sentence.split()),
-            fallback=lambda: self._domain.situation(state),
+            fallback=lambda: domain.situation(state),
         )
+
+    return [answer.value for answer in caller.call(TRANSLATION, [call(state) for state in states])]
 
 
 def generate_states(

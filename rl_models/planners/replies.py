@@ -8,6 +8,7 @@ Short: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=600)]
 Long: TypeAlias = Annotated[str, Field(max_length=4_000)]
 MAX_AGENTS = 8
+Phase = Literal["decomposition", "allocation"]
 
 
 class Reply(BaseModel):
@@ -62,11 +63,11 @@ class ScoredReply(Reply):
     scores: dict[str, float] = {}
 
 
-class FaultReply(Reply):
-    """Which phase made a plan fail."""
+class Fault(Reply):
+    """Phase of planning that made a plan fail, with the reasoning of the judge."""
 
     thoughts: Long = ""
-    phase: Literal["decomposition", "allocation"]
+    phase: Phase
 
 
 class GroupsReply(Reply):

@@ -12,7 +12,7 @@ retries.
 from collections.abc import Sequence
 
 from rl_models.planners.planner import Planner
-from rl_models.planners.plans import FailedPlan, Plan
+from rl_models.planners.plans import Plan, Round
 
 
 class Retry:
@@ -21,12 +21,12 @@ class Retry:
     def __init__(self, planners: Sequence[Planner]) -> None:
         self.planners = planners
 
-    def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
-        """Another plan for the state of each plan that failed; sub-goals and memories are not used."""
-        revised = [one.plan for one in failures]
+    def revise(self, failed: Sequence[Round]) -> list[Plan]:
+        """Another plan for each round that failed, from its start; sub-goals and memories are not used."""
+        revised = [one.plan for one in failed]
         for number, planner in enumerate(self.planners, start=1):
-            own = [place for place, one in enumerate(failures) if one.tried == number]
-            some = [failures[place] for place in own]
+            own = [place for place, one in enumerate(failed) if one.tries == number]
+            some = [failed[place] for place in own]
             replanned = planner.plan([one.plan.state for one in some], [one.goal for one in some])
             for place, plan in zip(own, replanned, strict=True):
                 revised[place] = plan

@@ -10,16 +10,16 @@ reported to the model for another attempt, and finally the built-in test is used
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
 from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.code_index import CodeIndex, format_documents
-from rl_models.planners.domain import Domain, RewardDomain, SubgoalTest
+from rl_models.planners.domain import RewardDomain
 from rl_models.planners.replies import CodeReply
 from rl_models.planners.sandbox.qualification import KnownPairs, qualify
 from rl_models.planners.sandbox.rules import UnsafeCodeError, check_source
@@ -44,29 +44,29 @@ class Transitions:
     current: Any
     texts: tuple[tuple[str, str], ...]
 
+    @classmethod
+    def join(cls, previous: Sequence[Any], current: Sequence[Any], texts: Sequence[tuple[str, str]]) -> Self:
+        """Those of several steps, from their states, name -> [B, ...], before and after."""
+        before, after = (
+            {name: np.concatenate([moment[name] for moment in moments]) for name in moments[0]}
+            for moments in (previous, current)
+        )
+        return cls(before, after, tuple(texts))
+
 
 @dataclass(frozen=True)
 class DesignedReward:
-    """The test of one sub-goal.
+    """A model's test of one sub-goal.
 
     Attributes:
         subgoal: text of the sub-goal.
-        source: source of the test that is used; `builtin` where a model's did not pass.
-        text: Python; empty for a built-in test.
+        code: Python; empty if none passed, so that the built-in test is used instead.
         rejections: why earlier ones were not used.
-        fell_back: a model was asked, and the built-in test is used instead.
     """
 
     subgoal: str
-    source: RewardSource
-    text: str = ""
+    code: str = ""
     rejections: tuple[str, ...] = ()
-    fell_back: bool = False
-
-    @property
-    def is_requested(self) -> bool:
-        """Whether a model was asked for it."""
-        return self.fell_back or self.source != "builtin"
 
 
 class RewardDesigner:
@@ -76,13 +76,12 @@ class RewardDesigner:
         self,
         caller: Caller,
         domain: RewardDomain,
-        tests: Mapping[str, SubgoalTest],
         transitions: Transitions,
         manual: str | None = None,
         index: CodeIndex | None = None,
     ) -> None:
-        """Bind a backend, a world's own tests by the texts of sub-goals, and play to try rewards on."""
-        self._caller, self._domain, self._tests, self._transitions = caller, domain, tests, transitions
+        """Bind a backend, a domain, and play to try rewards on."""
+        self._caller, self._domain, self._transitions = caller, domain, transitions
         self._manual, self._index = manual or domain.manual, index or CodeIndex(())
 
     def design(self, subgoals: Sequence[str]) -> list[DesignedReward]:
@@ -106,8 +105,8 @@ class RewardDesigner:
                 "subgoal": subgoal,
             },
             lambda: CodeReply(code=self._domain.code(subgoal)),
-            lambda reply: DesignedReward(subgoal, "code", self._qualified(subgoal, reply.code)),
-            lambda: DesignedReward(subgoal, "builtin", fell_back=True),
+            lambda reply: DesignedReward(subgoal, self._qualified(subgoal, reply.code)),
+            lambda: DesignedReward(subgoal),
         )
 
     def _qualified(self, subgoal: str, source: str) -> str:
@@ -122,7 +121,7 @@ class RewardDesigner:
 
     def known_pairs(self, subgoal: str) -> KnownPairs:
         """Transitions as JSON, split by the built-in test."""
-        truth = self._tests[subgoal](self._transitions.previous, self._transitions.current)
+        truth = self._domain.tests[subgoal](self._transitions.previous, self._transitions.current)
         kinds: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
         for (world, agent), is_reached in np.ndenumerate(truth):
             found = kinds[bool(is_reached)]
@@ -132,12 +131,9 @@ class RewardDesigner:
         return KnownPairs(tuple(kinds[True]), tuple(kinds[False]))
 
     def _note(self, designed: Sequence[DesignedReward]) -> None:
-        lines = [f"{one.subgoal}: {one.source}; rejected before: {len(one.rejections)}" for one in designed]
-        lines.append(f"{sum(one.fell_back for one in designed)} of {len(designed)} fell back on built-in rewards")
+        lines = [
+            f"{one.subgoal}: {'code' if one.code else 'builtin'}; rejected before: {len(one.rejections)}"
+            for one in designed
+        ]
+        lines.append(f"{sum(not one.code for one in designed)} of {len(designed)} fell back on built-in rewards")
         self._caller.transcript.add_note("Rewards", lines)
-
-
-def builtin_rewards(domain: Domain, designed: Sequence[DesignedReward] = ()) -> list[DesignedReward]:
-    """The test of every sub-goal of a domain: the designed one where there is one, else the built-in one."""
-    found = {one.subgoal: one for one in designed}
-    return [found.get(text) or DesignedReward(text, "builtin") for text in domain.subgoals]

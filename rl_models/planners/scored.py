@@ -14,7 +14,7 @@ from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.domain import Domain, SubgoalTexts
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
-from rl_models.planners.plans import FailedPlan, Memory, Plan
+from rl_models.planners.plans import Memory, Plan, Round
 from rl_models.planners.replies import ScoredReply
 
 SUBGOAL = Stage("subgoal", ScoredReply)
@@ -88,12 +88,12 @@ class ScoredPlanner(Planner):
             for state, goal, texts in zip(states, goals, given, strict=True)
         ]
 
-    def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
+    def revise(self, failed: Sequence[Round]) -> list[Plan]:
         """See `Planner.revise`: the failed plan is remembered and not repeated; no reason is given."""
-        for one in failures:
+        for one in failed:
             self._remember(one, "allocation", "none, sub-goals are scored")
         return self.plan(
-            [one.plan.state for one in failures], [one.goal for one in failures], [one.memory for one in failures]
+            [one.plan.state for one in failed], [one.goal for one in failed], [one.memory for one in failed]
         )
 
     def _subgoal_call(

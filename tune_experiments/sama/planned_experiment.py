@@ -38,8 +38,9 @@ read and wrote; rejected replies; outcomes without a call: answers of a record, 
 
 
 def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -> Episodes:
-    """The transcript, `QUESTIONS` and `BY_RULE` of a test with a planning loop."""
+    """The transcript, `QUESTIONS` and `BY_RULE` of a test with a planning loop; warns about answers by rule."""
     counts = loop.question_counts
+    planning.warn_about_fallbacks(counts, config)
     by_rule, costs = 1.0, Episodes()
     if config.planner not in RULES:
         by_rule = counts["fallback"] / max(1, counts["asked"])
@@ -75,7 +76,7 @@ def planner_note(lines: Sequence[Result], by_hand: str, ruled: Sequence[str], un
 
 def format_transcript(loop: PlanningLoop) -> str:
     """Every call, goal and reflection in Markdown, with totals at the top."""
-    sums = ", ".join(f"{name} {number}" for name, number in vars(loop.counts).items())
+    sums = ", ".join(f"{name} {number}" for name, number in loop.counts.items())
     calls = ", ".join(f"{how} {number}" for how, number in loop.question_counts.items())
     title, _, rest = loop.planner.caller.transcript.text.partition("\n")
     return f"{title}\n\nRounds: {sums}.\n\nQuestions: {calls}.\n{rest}"

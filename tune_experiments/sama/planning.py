@@ -37,7 +37,7 @@ from rl_models.planners.noisy import NOISES, NoisyBackend
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Pair
-from rl_models.planners.preparation import Translator, extract_objects
+from rl_models.planners.preparation import extract_objects, translate_states
 from rl_models.planners.revision import Retry
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.scored import ScoredBackend, ScoredPlanner
@@ -141,7 +141,9 @@ def make_planner(
         return ScoredPlanner(caller, domain, Briefing(manual, (), config.shots))
     objects = extract_objects(caller, domain, manual) if config.extracts_objects else ()
     briefing = Briefing(manual, objects, config.shots)
-    translate = Translator(caller, domain, manual, game_code(domain.source)) if config.translates_states else None
+    translate = None
+    if config.translates_states:
+        translate = functools.partial(translate_states, caller, domain, manual, game_code(domain.source))
     return Planner(caller, domain, briefing, translate)
 
 

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from rl_models.planners.domain import Allocation, Decomposition, Fault, SubgoalTexts
+from rl_models.planners.domain import Allocation, Decomposition, SubgoalTexts
+from rl_models.planners.replies import Fault
 
 
 class Kind(Protocol):
@@ -82,14 +83,17 @@ class RuleDomain(ABC, Generic[AnyKind]):
         for which, text in enumerate(subgoals):
             if all(own[which] >= self.far for own in costs):
                 clause = f'No {self.agent} can begin to "{text}" now'
-                return Fault(f"{clause}, so the sub-goals are at fault.", "decomposition")
+                return Fault(thoughts=f"{clause}, so the sub-goals are at fault.", phase="decomposition")
         for agent, which in enumerate(order):
             if costs[agent][which] >= self.far:
                 clause = f'{self.agents[agent]} cannot begin to "{subgoals[which]}" now'
                 if any(cost < self.far for _, cost in _assignments(costs)):
-                    return Fault(f"{clause}, but another can, so the allocation is at fault.", "allocation")
-                return Fault(f"{clause}, and no allocation suits {self.everybody}.", "decomposition")
-        return Fault(f"Each {self.agent} could begin, so other sub-goals may be easier to reach.", "decomposition")
+                    return Fault(
+                        thoughts=f"{clause}, but another can, so the allocation is at fault.", phase="allocation"
+                    )
+                return Fault(thoughts=f"{clause}, and no allocation suits {self.everybody}.", phase="decomposition")
+        easier = f"Each {self.agent} could begin, so other sub-goals may be easier to reach."
+        return Fault(thoughts=easier, phase="decomposition")
 
     def _allocations(self, state: str, subgoals: Sequence[str]) -> list[tuple[tuple[int, ...], int]]:
         """All allocations with their costs, the cheapest first."""

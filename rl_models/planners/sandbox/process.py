@@ -71,14 +71,12 @@ class SandboxedReward:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def evaluate(
-        self, pairs: Sequence[tuple[Any, Any]], checks_arguments: bool = False, cpu_seconds: float | None = None
-    ) -> list[int]:
+    def evaluate(self, pairs: Sequence[tuple[Any, Any]], checks_arguments: bool = False) -> list[int]:
         """0 or 1 for each pair (previous, current) of JSON values; RewardFailedError, and the process is gone."""
         order = {
             "pairs": [list(pair) for pair in pairs],
             "checks_arguments": checks_arguments,
-            "cpu_seconds": self.limits.cpu_seconds_per_call if cpu_seconds is None else cpu_seconds,
+            "cpu_seconds": self.limits.cpu_seconds_per_call,
         }
         answer = self._exchange(order, max_bytes=200 + 4 * len(pairs))
         values = answer.get("values")

@@ -9,7 +9,8 @@ import random
 import re
 from typing import NamedTuple
 
-from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, StateTextError
+from rl_models.planners.domain import Allocation, Decomposition, Skill, StateTextError
+from rl_models.planners.replies import Fault
 
 THINGS, AGENTS = ("letter", "parcel"), ("Clerk 0", "Clerk 1")
 SORT, WEIGH, SEND, READY = "sort the mail", "weigh the mail", "send the mail", "keep ready"
@@ -147,4 +148,5 @@ class PostOffice:
         moment = read(state)
         own = [cost(moment, clerk, subgoals[place]) for clerk, place in enumerate(order)]
         swapped = [cost(moment, clerk, subgoals[place]) for clerk, place in enumerate(order[::-1])]
-        return Fault("Who could begin.", "allocation" if sum(own) >= FAR > sum(swapped) else "decomposition")
+        phase = "allocation" if sum(own) >= FAR > sum(swapped) else "decomposition"
+        return Fault(thoughts="Who could begin.", phase=phase)

@@ -6,7 +6,7 @@ from rl_models.planners.briefing import Briefing
 from rl_models.planners.goal_generators import DepsGoals, Plan4McGoals, first_skill
 from rl_models.planners.noisy import NOISES, Noise, NoisyBackend
 from rl_models.planners.planner import Planner
-from rl_models.planners.plans import FailedPlan, Memory, Plan
+from rl_models.planners.plans import Memory, Plan, Round
 from tests.rl_models.planners.callers import Model, caller
 from tests.rl_models.planners.office import PostOffice, write
 
@@ -84,7 +84,7 @@ def test_a_reply_gets_better_when_asked_again():
 def fail(one, commands, memory):
     """A plan that gives these sub-goals to these chefs, reflected upon."""
     plan = Plan(STATE, "sort the mail", commands, (0, 1), commands)
-    return one.revise([FailedPlan(plan, (False, False), memory)])[0]
+    return one.revise([Round(plan, memory, (False, False))])[0]
 
 
 def test_reflection_mends_the_phase_that_was_at_fault():

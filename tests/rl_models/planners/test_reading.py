@@ -1,5 +1,6 @@
 """From papers and code to a manual: what is relevant is kept, what is said twice is said once, nothing is run."""
 
+import functools
 import json
 from types import SimpleNamespace
 
@@ -20,10 +21,10 @@ from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.offline_reading import groups, normalised
 from rl_models.planners.planner import Planner
 from rl_models.planners.preparation import (
-    Translator,
     deduplicate_subgoals,
     extract_objects,
     generate_states,
+    translate_states,
 )
 from rl_models.planners.transcript import Transcript
 from tests.rl_models.planners.callers import Model, caller
@@ -159,12 +160,13 @@ def test_objects_come_from_the_manual_and_from_nowhere_else():
 
 def test_a_state_is_translated_with_code_at_hand():
     (state,) = DOMAIN.diverse_states(1, seed=0)
-    assert Translator(caller(), DOMAIN, DOMAIN.manual)([state]) == [DOMAIN.situation(state)]
+    assert translate_states(caller(), DOMAIN, DOMAIN.manual, CodeIndex(()), [state]) == [DOMAIN.situation(state)]
     model = Model(translation=[{"sentence": "All is\nwell."}])
     index = CodeIndex(split_source("k.py", SOURCE))
-    assert Translator(caller(model), DOMAIN, DOMAIN.manual, index)([state]) == ["All is well."]
+    translate = functools.partial(translate_states, caller(model), DOMAIN, DOMAIN.manual, index)
+    assert translate([state]) == ["All is well."]
     assert "def take_letter" in model.asked[0].messages[-1].content
-    planner = Planner(caller(), DOMAIN, translate=Translator(caller(model), DOMAIN, DOMAIN.manual, index))
+    planner = Planner(caller(), DOMAIN, translate=translate)
     planner.plan([state])
     assert "Situation: All is well." in planner.caller.transcript.text
 

@@ -6,7 +6,7 @@ from rl_models.chat.client import ChatClient
 from rl_models.chat.record import Replay
 from rl_models.planners.calling import Caller
 from rl_models.planners.commander import RandomCommander
-from rl_models.planners.plans import FailedPlan, Memory
+from rl_models.planners.plans import Memory, Round
 from rl_models.planners.scored import Scored, ScoredBackend, ScoredPlanner
 from tests.rl_models.planners.callers import caller
 from tests.rl_models.planners.office import PostOffice, write
@@ -64,7 +64,7 @@ def test_a_plan_that_failed_is_told_and_not_made_again():
     found = planner(scorer)
     plans = found.plan([STATE])
     for _ in range(2):
-        plans += found.revise([FailedPlan(plans[-1], (True, False), memory)])
+        plans += found.revise([Round(plans[-1], memory, (True, False))])
     assert len({plan.commands for plan in plans}) == 3
     assert plans[0].commands[1] in scorer.batches[-1][0][0][1].content
 

@@ -1,6 +1,7 @@
 """Kitchens for tests of the planner: callers, episodes of scripted chefs, and play in which sub-goals are reached."""
 
 import functools
+import itertools
 from contextlib import closing
 
 import numpy as np
@@ -32,9 +33,9 @@ def caller_of(layout, noise=None, seed=0, folder=None):
     return Caller(ChatClient(transport, 1), model, Transcript(folder / "planner.md"), seed)
 
 
-def play(layout, loop, steps=400, rewards=None):
+def play(layout, loop, steps=400):
     """One episode of scripted chefs under a planner, name -> its number."""
-    with closing(CommandedKitchen(1, layout=layout, rewards=rewards, max_episode_steps=steps)) as world:
+    with closing(CommandedKitchen(1, layout=layout, max_episode_steps=steps)) as world:
         found = PlannedPlay(KitchenPlay(world), ScriptedExecutor(layout), loop, 40).run(0)
     return {name: float(value[0]) for name, value in found.items()}
 
@@ -67,12 +68,8 @@ def roll(layout, worlds=64, steps=60, seed=0):
         world.step(execute(world))
         after = {name: value.copy() for name, value in world.state.items()}
         moments.append((before, after, list(zip(words, texts(world), strict=True))))
-    previous, current = (
-        {name: np.concatenate([moment[side][name] for moment in moments]) for name in moments[0][side]}
-        for side in (0, 1)
-    )
-    pairs = tuple(pair for moment in moments for pair in moment[2])
-    return world.kitchen, domain, Transitions(previous, current, pairs)
+    before, after, pairs = zip(*moments, strict=True)
+    return world.kitchen, domain, Transitions.join(before, after, tuple(itertools.chain(*pairs)))
 
 
 PAPER = r"""

@@ -12,7 +12,7 @@ from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.testing import check_world
 from tests.tune_experiments.fragments import play, unmoved
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.sama.frozen_lake.domain import STAY, LakeDomain
+from tune_experiments.sama.frozen_lake.domain import STAY, LakeDomain, command_texts
 from tune_experiments.sama.frozen_lake.trials import PLANNERS, CommandedLake, SubgoalLake, plan, planned, walker
 
 EXPERIMENT = find_experiment("sama_frozen_lake")
@@ -68,7 +68,7 @@ def test_worlds_with_commands_keep_the_contract(world):
 def test_an_agent_rests_once_it_is_where_it_was_told_to_go():
     world = CommandedLake(1)
     world.reset(0)
-    world.command([0], [[4, 16]])
+    world.command([0], [[command_texts(4)[4], STAY]])
     for _ in range(3):
         world.step(walker(world))
     assert world.state["cells"].tolist() == [[4, 3]] and world.state["reached"].all()

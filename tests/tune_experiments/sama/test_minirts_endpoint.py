@@ -103,5 +103,5 @@ def test_tests_of_subgoals_that_a_model_writes_are_used_if_they_agree_with_ours(
     planner = make_planner(config, "2", 0)
     designed = play.design_rewards(planner)
     assert {one.subgoal for one in designed} == set(planner.domain.subgoals) - {"wait"}
-    accepted = [one.subgoal for one in designed if one.source == "code" and not one.fell_back]
+    accepted = [one.subgoal for one in designed if one.code]
     assert {"attack", "mine with all idle peasant", "build stable", "build archer", "keep scouting"} <= set(accepted)

@@ -1,6 +1,5 @@
 """A model's reward is used only after it agrees with play; whatever it writes, every sub-goal ends with a reward."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -32,7 +31,7 @@ class Saying:
 
 def designer(layout, transport):
     _, domain, play = roll(layout)
-    return RewardDesigner(Caller(ChatClient(transport, 1), "m"), domain, domain.tests, play), domain, play
+    return RewardDesigner(Caller(ChatClient(transport, 1), "m"), domain, play), domain, play
 
 
 @pytest.mark.slow
@@ -42,8 +41,8 @@ def test_the_offline_rewards_pass_their_trials(layout):
     _, domain, _ = roll(layout, worlds=1, steps=1)
     made, domain, *_ = designer(layout, OfflineBackend())
     designed = made.design(domain.subgoals)
-    assert [one.source for one in designed] == ["code"] * len(domain.subgoals)
-    assert not any(one.rejections or one.fell_back for one in designed)
+    assert [one.subgoal for one in designed] == list(domain.subgoals)
+    assert all(one.code and not one.rejections for one in designed)
 
 
 SERVE, ONION = "bring a soup to the hatch", "bring an onion from the onion store to pot 0"
@@ -60,7 +59,7 @@ FUNCTION = "def reward(previous, current):\n    "
 def test_a_sub_goal_whose_code_is_refused_keeps_the_built_in_reward():
     made, *_ = designer("cramped_room", Saying(*[say(code=FUNCTION + "return 1")] * 3))
     (designed,) = made.design([SERVE])
-    assert (designed.source, designed.text, designed.fell_back) == ("builtin", "", True)
+    assert designed.code == ""
     assert all("returns 1 for every pair" in why for why in designed.rejections)
 
 
@@ -72,13 +71,12 @@ def test_code_and_built_in_tests_give_the_same_rewards():
         return [describe(kitchen, state, b) for b in range(len(state["held"]))]
 
     made, domain, play = designer("forced_coordination", OfflineBackend())
-    names = domain.subgoals[::3]
     rows = slice(0, 400)
     previous, current = ({name: value[rows] for name, value in one.items()} for one in (play.previous, play.current))
-    subgoals = np.random.default_rng(0).integers(-1, len(names), (400, 2))
+    subgoals = np.random.default_rng(0).integers(-1, len(domain.subgoals), (400, 2))
     found = []
-    for designed in ([DesignedReward(name, "builtin") for name in names], made.design(names)):
-        with RewardBook(designed, domain, domain.tests, describe_rows) as book:
+    for designed in ([], made.design(domain.subgoals)):
+        with RewardBook(domain, designed, describe_rows) as book:
             found.append(book.reached(subgoals, previous, current))
             assert book.failures == {}
     assert found[0].any()
@@ -90,10 +88,10 @@ def test_code_and_built_in_tests_give_the_same_rewards():
 def test_code_that_fails_in_play_is_replaced_for_good_and_said_to_be(caplog):
     _, domain, play = roll("cramped_room")
     failing = FUNCTION + "return 1 // (current['served'] - previous['served'])"
-    designed = [DesignedReward(SERVE, "code", failing)]
-    with RewardBook(designed, domain, domain.tests, lambda state: [text for text, _ in play.texts]) as book:
+    designed = [DesignedReward(SERVE, failing)]
+    with RewardBook(domain, designed, lambda state: [text for text, _ in play.texts]) as book:
         truth = domain.tests[SERVE](play.previous, play.current)
-        subgoals = np.zeros(truth.shape, int)
+        subgoals = np.full(truth.shape, domain.subgoals.index(SERVE))
         for _ in range(2):
             assert (book.reached(subgoals, play.previous, play.current) == truth).all()
         assert book.failures == {SERVE: "it raised ZeroDivisionError"}
@@ -109,11 +107,10 @@ def test_code_that_fails_in_play_is_replaced_for_good_and_said_to_be(caplog):
 )
 def test_code_that_cannot_be_started_or_fails_is_counted_as_fallen_back(code, reason):
     _, domain, play = roll("cramped_room")
-    own = DesignedReward(ONION, "builtin")
-    designed = [DesignedReward(SERVE, "code", code), dataclasses.replace(own, fell_back=True), own]
-    with RewardBook(designed, domain, domain.tests, lambda state: [text for text, _ in play.texts]) as book:
-        book.reached(np.zeros((len(play.texts), 2), int), play.previous, play.current)
-        assert book.has_fallen_back.tolist() == [True, True, False]
+    designed = [DesignedReward(SERVE, code), DesignedReward(ONION)]
+    with RewardBook(domain, designed, lambda state: [text for text, _ in play.texts]) as book:
+        book.reached(np.full((len(play.texts), 2), domain.subgoals.index(SERVE)), play.previous, play.current)
+        assert book.has_fallen_back.tolist() == [text in (SERVE, ONION) for text in domain.subgoals]
         assert reason in book.failures[SERVE]
 
 
@@ -127,7 +124,7 @@ def test_a_book_that_cannot_be_opened_leaves_no_process(monkeypatch):
         return SandboxedReward(source)
 
     monkeypatch.setattr(reward_book, "SandboxedReward", second_fails)
-    designed = [DesignedReward(text, "code", domain.code(text)) for text in (SERVE, ONION)]
+    designed = [DesignedReward(text, domain.code(text)) for text in (SERVE, ONION)]
     with pytest.raises(OSError, match="no more processes"):
-        RewardBook(designed, domain, domain.tests, list)
+        RewardBook(domain, designed, list)
     assert sandboxes() == set()

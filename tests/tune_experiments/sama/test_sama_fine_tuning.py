@@ -18,8 +18,8 @@ from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
 from tune_experiments.sama.overcooked.config import FineTuningSettings
 from tune_experiments.sama.overcooked.domain import command_texts
-from tune_experiments.sama.overcooked.fine_tuning import met_pairs, mixed, pack_pairs, plan, unpack_pairs
-from tune_experiments.sama.overcooked.trials import offline_planner, prepare_training_data
+from tune_experiments.sama.overcooked.fine_tuning import met_pairs, pack_pairs, plan, unpack_pairs
+from tune_experiments.sama.overcooked.trials import mixed, offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.world import SymbolKitchen
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 

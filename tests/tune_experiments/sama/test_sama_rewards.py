@@ -10,7 +10,7 @@ from rl_models.chat.exchange import ChatReply
 from rl_models.planners.calling import Caller
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
-from rl_models.planners.rewards import DesignedReward, builtin_rewards
+from rl_models.planners.rewards import DesignedReward
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.rllib.workers import Workers
 from rl_models.training.collector import Collector
@@ -69,18 +69,8 @@ def careless_planner(config, layout, seed, trial_folder=None):
     return Planner(Caller(ChatClient(Careless(), 1), "careless"), DOMAIN)
 
 
-def rewards(*written):
-    """The domain's own tests, but for these."""
-    return builtin_rewards(DOMAIN, written)
-
-
-def refused(text):
-    """The built-in test where a model's was refused."""
-    return DesignedReward(text, "builtin", fell_back=True)
-
-
 def code(text, source=None):
-    return DesignedReward(text, "code", source or DOMAIN.code(text))
+    return DesignedReward(text, source or DOMAIN.code(text))
 
 
 def commands(*texts):
@@ -103,7 +93,7 @@ def plan_with(designed):
 @pytest.mark.processes
 def test_queries_are_counted_that_a_built_in_test_answers_in_place_of_a_models():
     """The onion's was refused before; the dish's fails when it is asked first; nobody asks for the soup's."""
-    designed = rewards(refused(ONION), code(DISH, FAILING), code(SOUP))
+    designed = [DesignedReward(ONION), code(DISH, FAILING), code(SOUP)]
     with_soup = make_rounds(CONFIG, LAYOUT, 2, pairs=commands(ONION, SOUP), rewards=designed)
     with_dish = make_rounds(CONFIG, LAYOUT, 2, pairs=commands(ONION, DISH), rewards=designed)
     for world, subgoals, share in ((with_soup, 1.0, 0.5), (with_dish, 2.0, 1.0)):
@@ -116,7 +106,7 @@ def test_queries_are_counted_that_a_built_in_test_answers_in_place_of_a_models()
 
 
 def test_without_a_model_nothing_is_said_of_its_rewards():
-    world = make_rounds(CONFIG, LAYOUT, 2, pairs=commands(ONION, DISH), rewards=builtin_rewards(DOMAIN))
+    world = make_rounds(CONFIG, LAYOUT, 2, pairs=commands(ONION, DISH))
     world.reset(0)
     assert set(stay(world, CONFIG.round_steps)) == {"return", "length", "reached", "completed"}
     assert training_results("sama-cramped_room", [{"episode/reached": 0.5}]) == {}
@@ -124,7 +114,7 @@ def test_without_a_model_nothing_is_said_of_its_rewards():
 
 @pytest.mark.processes
 def test_a_runner_ends_the_processes_of_its_worlds_also_of_those_that_it_replaces():
-    designed = rewards(refused(ONION), code(DISH))
+    designed = [DesignedReward(ONION), code(DISH)]
     runner = FragmentEnvRunner(config=config_of(plan_with(designed)))
     first = sandboxes()
     assert len(first) == 1
@@ -139,7 +129,7 @@ def test_a_runner_ends_the_processes_of_its_worlds_also_of_those_that_it_replace
 
 @pytest.mark.processes
 def test_a_local_algorithm_ends_the_processes_of_its_worlds():
-    plan = plan_with(rewards(code(DISH)))
+    plan = plan_with([code(DISH)])
     policy = plan.build_policy()
     learner = Learner(policy, plan.objective, plan.optimiser)
     algorithm = LocalAlgorithm(Collector(plan.make_world(num_worlds=2, first_world=0), policy, 3), learner, 0)

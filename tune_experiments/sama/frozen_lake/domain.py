@@ -7,7 +7,6 @@ The rules have one of three kinds of knowledge. `blind`: only the agents' cells,
 
 import itertools
 import random
-import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -17,14 +16,14 @@ import numpy as np
 import rl_envs.frozen_lake_spread
 from rl_envs.frozen_lake_spread.maps import Lake, steps_to
 from rl_envs.frozen_lake_spread.text import describe, parse
-from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts
+from rl_models.planners.domain import Allocation, Decomposition, Skill, SubgoalTexts
+from rl_models.planners.replies import Fault, Phase
 
 Knowledge = Literal["blind", "remembering", "privileged"]
 REACH, EXPLORE, WAIT = "reach both targets", "explore", "wait"
 STAY = "stay"
 _AGENTS = ("Agent 1", "Agent 2")
 _ON_TARGET = tuple(f"{agent.lower()} is on a target" for agent in _AGENTS)
-_GO = re.compile(r"go to row (\d+), column (\d+)")
 _FAR = 1000
 _MAX_STEPS = 100
 _RULES = (
@@ -34,6 +33,12 @@ _RULES = (
     "a target of its own; an agent that has reached one stays there."
 )
 _MAP = "\nHoles are at {holes}. Targets are at {targets}."
+
+
+def command_texts(side: int) -> tuple[str, ...]:
+    """All commands, by number: that of the cell to go to, and the last one to stay."""
+    places = itertools.product(range(1, side + 1), repeat=2)
+    return (*(f"go to row {row}, column {column}" for row, column in places), STAY)
 
 
 class LakeDomain:
@@ -51,22 +56,12 @@ class LakeDomain:
     def __init__(self, lake: Lake, knowledge: Knowledge) -> None:
         self.lake, self.knowledge = lake, knowledge
         self.name = f"frozen lake {lake.side}x{lake.side}"
-        self.subgoals = (*map(self.cell_subgoal, range(lake.side**2)), STAY)
+        self.subgoals = command_texts(lake.side)
         self.map = ""
         if knowledge == "privileged":
             holes = self._places(np.flatnonzero(lake.holes))
             self.map = _MAP.format(holes=holes, targets=self._places(lake.targets))
         self.manual = _RULES.format(side=lake.side) + self.map
-
-    def cell_subgoal(self, cell: int) -> str:
-        """The sub-goal that sends an agent to a cell."""
-        row, column = divmod(int(cell), self.lake.side)
-        return f"go to row {row + 1}, column {column + 1}"
-
-    def subgoal_cell(self, subgoal: str) -> int | None:
-        """The cell of a sub-goal; None for `stay`."""
-        found = _GO.fullmatch(subgoal)
-        return None if found is None else (int(found[1]) - 1) * self.lake.side + int(found[2]) - 1
 
     def situation(self, state: str) -> str:
         """See `Domain.situation`."""
@@ -104,7 +99,7 @@ class LakeDomain:
         stay = (STAY,) * (len(_AGENTS) - len(walkers))
         first: SubgoalTexts | None = None
         for chosen in itertools.islice(ranked, _FAR):
-            texts = (*map(self.cell_subgoal, chosen), *stay)
+            texts = (*(self.subgoals[cell] for cell in chosen), *stay)
             first = first or texts
             if tuple(sorted(texts)) not in failed:
                 return Decomposition(thoughts, goal or REACH, texts)
@@ -115,7 +110,7 @@ class LakeDomain:
         cells, targets = self._read(state)
         if targets[agent]:
             return (STAY,)
-        return tuple(self.cell_subgoal(cell) for cell in range(self.lake.side**2) if cell != cells[agent])
+        return tuple(text for cell, text in enumerate(self.subgoals[:-1]) if cell != cells[agent])
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
         """See `Domain.allocate`: the smallest total distance."""
@@ -125,11 +120,9 @@ class LakeDomain:
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
         """See `Domain.find_fault`: the allocation, if exchanging the targets is shorter; else the sub-goals."""
-        other = self._cost(state, subgoals, tuple(order)[::-1])
-        phase: Literal["allocation", "decomposition"] = (
-            "allocation" if other < self._cost(state, subgoals, tuple(order)) else "decomposition"
-        )
-        return Fault("A cell on the way may be a hole.", phase)
+        is_longer = self._cost(state, subgoals, order) > self._cost(state, subgoals, order[::-1])
+        phase: Phase = "allocation" if is_longer else "decomposition"
+        return Fault(thoughts="A cell on the way may be a hole.", phase=phase)
 
     def _ranked(
         self, cells: Sequence[int], targets: Sequence[int], walkers: Sequence[int], failed: Collection[SubgoalTexts]
@@ -142,7 +135,7 @@ class LakeDomain:
             corners = [cell for cell in (0, side - 1, side * (side - 1), side * side - 1) if cell not in cells]
             corners.sort(key=lambda corner: (-sum(self._distance(cells[n], corner) for n in walkers), corner))
             return "A target is likely to be far away.", itertools.permutations(corners, len(walkers))
-        avoided = {self.subgoal_cell(text) for pair in failed for text in pair}
+        avoided = {self.subgoals.index(text) for pair in failed for text in pair}
         around = [cell for cell in range(self.lake.side**2) if cell not in avoided and cell not in cells]
         nearest = [sorted(around, key=lambda cell, n=n: (self._distance(cells[n], cell), -cell))[:4] for n in walkers]  # type: ignore[misc]
         pairs = (chosen for chosen in itertools.product(*nearest) if len(set(chosen)) == len(chosen))
@@ -164,9 +157,8 @@ class LakeDomain:
         cells, targets = self._read(state)
         total = 0
         for agent, place in enumerate(order):
-            cell = self.subgoal_cell(subgoals[place])
-            is_idle = cell is None
-            total += 0 if is_idle else self._distance(cells[agent], cell or 0)
+            is_idle = subgoals[place] == STAY
+            total += 0 if is_idle else self._distance(cells[agent], self.subgoals.index(subgoals[place]))
             total += _FAR * (is_idle != (targets[agent] > 0))
         return total
 

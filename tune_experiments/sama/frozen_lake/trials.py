@@ -14,12 +14,11 @@ import functools
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.frozen_lake_spread.maps import get_lake
 from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS, FrozenLakeSpread
 from rl_models.algorithms.configured import make_objective
@@ -33,9 +32,9 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, TrialPlan
 from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.sama.frozen_lake.config import BY_RULES, LakeConfig
-from tune_experiments.sama.frozen_lake.domain import Knowledge, LakeDomain
+from tune_experiments.sama.frozen_lake.domain import Knowledge, command_texts
 from tune_experiments.sama.planned_experiment import planning_metrics
-from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
+from tune_experiments.sama.planning import make_planning_loop
 from tune_experiments.sama.play import Executor, PlannedPlay, PlayAdapter, learned_executor
 
 
@@ -45,12 +44,13 @@ class CommandedLake(FrozenLakeSpread):
     def __init__(self, num_worlds: int = 1, first_world: int = 0, **arguments: Any) -> None:
         super().__init__(num_worlds, first_world, **{"observations": ("one_hot",)} | arguments)
         side = self.lake.side
+        self._number = {text: number for number, text in enumerate(command_texts(side))}
         self.observation_spec |= {"command": ArraySpec((2 * side + 1,), "uint8", 0, 1, "row, column, or to rest")}
 
-    def command(self, worlds: Sequence[int], cells: Sequence[Sequence[int]]) -> None:
-        """Give the agents of K worlds new sub-goals: two cells for each world; side * side to stay."""
+    def command(self, worlds: Sequence[int], commands: Sequence[Sequence[str]]) -> None:
+        """Give the agents of K worlds new sub-goals, two texts for each world."""
         rows = np.asarray(worlds, int)
-        self.state["commands"][rows] = cells
+        self.state["commands"][rows] = [[self._number[text] for text in texts] for texts in commands]
         self.state["reached"][rows] = False
         self._judge()
 
@@ -143,10 +143,6 @@ class LakePlay(PlayAdapter[CommandedLake]):
     metrics = ("success", "arrivals", "fell", "rounds", "undone_steps")
     undone_metric = "undone_steps"
 
-    def __init__(self, world: CommandedLake, domain: LakeDomain) -> None:
-        super().__init__(world)
-        self._domain = domain
-
     def states(self, worlds: Sequence[int]) -> list[str]:
         """States as text; with an agent in a hole, the state at the round's start."""
         is_lost = self.is_lost()
@@ -154,8 +150,7 @@ class LakePlay(PlayAdapter[CommandedLake]):
 
     def begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
         """Send both agents to cells, or let them stay."""
-        cells = [[self._cell(text) for text in each.plan.commands] for each in rounds.values()]
-        self.world.command(list(rounds), cells)
+        self.world.command(list(rounds), [each.plan.commands for each in rounds.values()])
 
     def is_lost(self) -> Array:
         """Whether an agent has fallen in, [B] bool."""
@@ -173,10 +168,6 @@ class LakePlay(PlayAdapter[CommandedLake]):
     def _start(self, index: int) -> str:
         cells, target, length = (self._starts[name][index] for name in ("cells", "target", "episode_length"))
         return describe(self.world.lake, cells, target, int(length))
-
-    def _cell(self, subgoal: str) -> int:
-        cell = self._domain.subgoal_cell(subgoal)
-        return self.world.lake.side**2 if cell is None else cell
 
 
 SAMA, MAPPO, WALKER = "sama", "mappo", "walker"
@@ -273,10 +264,6 @@ def planned(config: LakeConfig, planner: str, executor: Executor, trial_folder: 
     knowledge, changes = _RULES.get(planner, (planner.rpartition(" ")[2], None))
     asked = config if changes is None else dataclasses.replace(config, **BY_RULES | changes)
     loop = make_planning_loop(asked, knowledge, TEST_SEED, trial_folder)
-    domain = LakeDomain(get_lake(config.map, config.map_seed), cast(Knowledge, knowledge))
     world = CommandedLake(episodes, **config.world())
-    found = PlannedPlay(LakePlay(world, domain), executor, loop, config.max_round_steps).run(TEST_SEED)
-    if changes is not None:
-        return found
-    warn_about_fallbacks(loop.question_counts, config)
-    return found | planning_metrics(loop, config, episodes)
+    found = PlannedPlay(LakePlay(world), executor, loop, config.max_round_steps).run(TEST_SEED)
+    return found if changes is not None else found | planning_metrics(loop, config, episodes)

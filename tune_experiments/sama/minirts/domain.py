@@ -24,7 +24,7 @@ from rl_envs.minirts.symbols import (
     UNITS,
     WORKSHOP,
 )
-from rl_models.planners.domain import Skill, SubgoalTexts
+from rl_models.planners.domain import Skill, SubgoalTest, SubgoalTexts
 from tune_experiments.sama.minirts.scene import NOBODY, Scene, last_line
 from tune_experiments.sama.minirts.subgoals import (
     EARN,
@@ -36,6 +36,7 @@ from tune_experiments.sama.minirts.subgoals import (
     OF_TEXT,
     REST,
     SCOUT,
+    TESTS,
     TRAIN,
     Subgoal,
     choices,
@@ -74,6 +75,7 @@ class RtsDomain(RuleDomain[Subgoal]):
     goal_verbs: tuple[str, ...] = ("win", "lose", "destroy")
     action_verbs: tuple[str, ...] = ("mine", "build", "train", "attack", "scout")
     subgoals: SubgoalTexts = tuple(OF_TEXT)
+    tests: Mapping[str, SubgoalTest] = TESTS
     skills: tuple[Skill, ...] = (
         Skill(EARN, frozenset(), frozenset({MONEY})),
         Skill(SCOUT, frozenset(), frozenset({KNOWN})),

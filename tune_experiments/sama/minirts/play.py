@@ -4,6 +4,7 @@ A sub-goal is reached if its test holds at some decision of the round. A game th
 Tests that a model writes (SAMA, section 3.3) are tried on rounds of scripted agents with drawn phrases before use.
 """
 
+import operator
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -22,7 +23,7 @@ from rl_envs.minirts.text import team_view
 from rl_envs.minirts.tick import RUNNING
 from rl_models.planners.planner import Planner
 from rl_models.planners.reward_book import RewardBook
-from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
+from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
 from rl_models.planners.rounds import NextRound
 from tune_experiments.play.captions import Line, with_lines
 from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
@@ -32,7 +33,7 @@ from tune_experiments.red.trials import team_commands
 from tune_experiments.sama.minirts.config import Sight
 from tune_experiments.sama.minirts.domain import get_domain
 from tune_experiments.sama.minirts.scene import describe_scene
-from tune_experiments.sama.minirts.subgoals import OF_TEXT, SUBGOALS, TESTS, WAIT
+from tune_experiments.sama.minirts.subgoals import OF_TEXT, SUBGOALS, WAIT
 from tune_experiments.sama.planning import game_code
 from tune_experiments.sama.play import PlayAdapter
 
@@ -264,16 +265,15 @@ class RtsPlay(PlayAdapter[PlannedRts]):
 
 def open_book(source: RewardSource, planner: Planner) -> RewardBook:
     """Tests of all sub-goals; close it, because tests in Python run in processes."""
-    domain = get_domain(len(planner.domain.agents))
     designed = [] if source == "builtin" else design_rewards(planner)
-    return RewardBook(builtin_rewards(domain, designed), domain, TESTS, _texts)
+    return RewardBook(get_domain(len(planner.domain.agents)), designed, operator.itemgetter("texts"))
 
 
 def design_rewards(planner: Planner) -> list[DesignedReward]:
     """Tests by the planner's model, except for waiting, which is always reached."""
     domain = get_domain(len(planner.domain.agents))
     play, code = transitions(len(domain.agents)), game_code(domain.source)
-    designer = RewardDesigner(planner.caller, domain, TESTS, play, planner.manual, code)
+    designer = RewardDesigner(planner.caller, domain, play, planner.manual, code)
     return designer.design([text for text in domain.subgoals if text != WAIT])
 
 
@@ -292,18 +292,10 @@ def transitions(num_agents: int) -> Transitions:
             befores.append(before)
             afters.append(compute_features(world.seen))
             texts += zip(states, world.states(range(_WORLDS)), strict=True)
-    return Transitions(_joined(befores), _joined(afters), tuple(texts))
+    return Transitions.join(befores, afters, texts)
 
 
 def _chain(world: int, number: int) -> str:
     """The command of a world's agents in a round: the factory of one type, or the type itself."""
     kind = ARMY[world % len(ARMY)]
     return ASKING[FACTORY[kind] if number % 2 else kind]
-
-
-def _joined(moments: list[Any]) -> dict[str, Any]:
-    return {name: np.concatenate([moment[name] for moment in moments]) for name in moments[0]}
-
-
-def _texts(moment: Any) -> Any:
-    return moment["texts"]

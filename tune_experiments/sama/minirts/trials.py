@@ -30,7 +30,7 @@ from tune_experiments.sama.minirts.config import ERRING, LEARNED, RtsConfig, Sig
 from tune_experiments.sama.minirts.play import FORMS, PlannedRts, RtsPlay, open_book, scripted
 from tune_experiments.sama.planned_experiment import TRANSCRIPT, planning_metrics
 from tune_experiments.sama.planner_config import erring_tests, goal_tests, prompt_tests, random_tests
-from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
+from tune_experiments.sama.planning import make_planning_loop
 from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, Watch, learned_executor
 
 COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
@@ -172,9 +172,7 @@ def planned(
         open_book(config.reward_source, loop.planner) as book,
     ):
         play = PlannedPlay(RtsPlay(world, book), executor, loop, config.round_steps, config.min_round_steps)
-        found = play.run(seed, watch) | planning_metrics(loop, config, worlds)
-    warn_about_fallbacks(loop.question_counts, config)
-    return found
+        return play.run(seed, watch) | planning_metrics(loop, config, worlds)
 
 
 def commanded(config: RtsConfig, method: str, policy: TeamPolicy, commander: str, seed: int) -> Episodes:

@@ -3,7 +3,7 @@
 import functools
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ class KitchenDomain(RuleDomain[Subgoal]):
         self.subgoals = tuple(self.kinds)
         kinds = tuple(self.kinds.values())
         self._ranked = functools.lru_cache(_CHOICES_KEPT)(lambda scene: choices(scene, kinds))
-        self.tests: dict[str, SubgoalTest] = {
+        self.tests: Mapping[str, SubgoalTest] = {
             text: functools.partial(reached, kitchen, one.event) for text, one in self.kinds.items()
         }
         self.agents = tuple(f"Chef {number}" for number in range(len(kitchen.starts)))

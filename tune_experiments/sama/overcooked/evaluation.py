@@ -18,7 +18,7 @@ from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, SAMPLED_SOUP
 from tune_experiments.sama.overcooked.trials import UNPLANNED, play_unplanned
 from tune_experiments.sama.planned_experiment import planning_metrics
 from tune_experiments.sama.planner_config import MAX_REFLECTIONS
-from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
+from tune_experiments.sama.planning import make_planning_loop
 from tune_experiments.sama.play import Executor, Watch, learned_executor, planner_seed
 
 _RANDOM = {"random_share": 1.0, "reflections": 0, "planner": "offline", "manual": "", "record": "", "replay": ""}
@@ -88,5 +88,4 @@ def planned_episodes(
     else:
         executor = learned_executor(team, config.is_greedy)
     found = play_under(loop, config, method, executor, episodes, watch)
-    warn_about_fallbacks(loop.question_counts, config)
     return found | planning_metrics(loop, config, episodes)

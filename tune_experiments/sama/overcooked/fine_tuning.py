@@ -21,13 +21,12 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm, Tensors
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Stage, Tests, TrialPlan, make_team_algorithm
+from tune_experiments.experiment.plan import Stage, Tests, TrialPlan
 from tune_experiments.sama.overcooked import trials
 from tune_experiments.sama.overcooked.config import SCRIPTED, SamaConfig, split_method
 from tune_experiments.sama.overcooked.evaluation import planned_episodes
 from tune_experiments.sama.overcooked.play import play_under
-from tune_experiments.sama.overcooked.trials import prepare_training_data
-from tune_experiments.sama.planning import make_planner, make_planning_loop, warn_about_fallbacks
+from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.play import learned_executor
 
 MEETING_SEED = 600
@@ -83,17 +82,12 @@ def met_pairs(
     return list(met), steps
 
 
-def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:
-    """Pairs that rounds begin from: visited states are repeated to make up about half."""
-    return [*made, *list(met) * max(1, round(len(made) / max(1, len(met))))]
-
-
 class FineTuning:
     """RLlib's algorithm of a fine-tuning stage; its states need the transferred weights, so `restore` makes it."""
 
     def __init__(self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None, plan: TrialPlan) -> None:
         self._config, self._method, self._seed, self._plan = config, method, seed, plan
-        self._layout, self._trial_folder = split_method(method)[1], trial_folder
+        self._trial_folder = trial_folder
         self._met: list[Pair] = []
         self._played = 0
         self._algorithm: Algorithm | None = None
@@ -107,13 +101,10 @@ class FineTuning:
             team.load_state_dict(tensors["weights"])
             seed = MEETING_SEED + self._plan.seed
             self._met, self._played = met_pairs(self._config, self._method, team, seed, self._trial_folder)
-        config, layout = self._config, self._layout
+        layout = split_method(self._method)[1]
         # Recorded answers of a model are reused.
-        planner = make_planner(config, layout, self._seed, self._trial_folder)
-        made = prepare_training_data(planner, layout, config.states, config.reward_source, self._seed)
-        pairs, by_rule = mixed(made.pairs, self._met), trials.share_by_rule(planner, config)
-        self._algorithm = make_team_algorithm(
-            trials.with_training_data(self._plan, planner.manual, pairs, made.rewards, by_rule)
+        self._algorithm = trials.prepare_algorithm(
+            self._config, layout, self._seed, self._trial_folder, self._plan, self._met
         )
         self._algorithm.restore(tensors, progress)
 

@@ -18,14 +18,11 @@ from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.observation import SYMBOLS
 from rl_envs.overcooked.text import read_states
-from rl_models.chat.client import ChatClient
 from rl_models.networks.sama import SamaSizes
-from rl_models.planners.calling import Caller
-from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Failure, Memory, Pair
 from rl_models.planners.preparation import deduplicate_subgoals, generate_states
-from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
+from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import uniform_team
@@ -65,7 +62,7 @@ _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
 
 @dataclass(frozen=True)
 class TrainingData:
-    """States with the chefs' commands (`pairs`), and tests of all sub-goals (`rewards`)."""
+    """States with the chefs' commands (`pairs`), and a model's tests of sub-goals (`rewards`)."""
 
     pairs: tuple[Pair, ...]
     rewards: tuple[DesignedReward, ...]
@@ -73,13 +70,14 @@ class TrainingData:
 
 def prepare_training_data(planner: Planner, layout: str, states: int, source: RewardSource, seed: int) -> TrainingData:
     """States of one kitchen, their sub-goals by the planner, and rewards from `source`."""
-    domain = get_domain(layout)
     kitchen = CommandedKitchen(layout=layout)
     kitchen.reset(seed)
-    found = generate_states(planner.caller, domain, planner.manual, [kitchen.describe_state(0)], states, seed)
+    found = generate_states(
+        planner.caller, get_domain(layout), planner.manual, [kitchen.describe_state(0)], states, seed
+    )
     pairs = _pairs(planner, found)
-    designed = [] if source == "builtin" else _designed(planner, layout, seed, pairs)
-    return TrainingData(tuple(pairs), tuple(builtin_rewards(domain, designed)))
+    rewards = [] if source == "builtin" else _designed(planner, layout, seed, pairs)
+    return TrainingData(tuple(pairs), tuple(rewards))
 
 
 def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
@@ -94,13 +92,12 @@ def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
 
 
 def _designed(planner: Planner, layout: str, seed: int, pairs: Sequence[Pair]) -> list[DesignedReward]:
-    """Tests of the planned sub-goals: a model's, and the built-in ones of those that it calls duplicates of others."""
+    """Tests of the planned sub-goals by a model; none of those that it calls duplicates of others."""
     domain, play = get_domain(layout), random_play(layout, seed)
-    designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code(domain.source))
+    designer = RewardDesigner(planner.caller, domain, play, planner.manual, game_code(domain.source))
     planned = dict.fromkeys(text for _, commands in pairs for text in commands)
     kept = deduplicate_subgoals(planner.caller, planner.domain, list(planned))
-    unwritten = [DesignedReward(text, "builtin", fell_back=True) for text in planned if text not in kept]
-    return [*designer.design(kept), *unwritten]
+    return [*designer.design(kept), *(DesignedReward(text) for text in planned if text not in kept)]
 
 
 def random_play(layout: str, seed: int) -> Transitions:
@@ -115,17 +112,12 @@ def random_play(layout: str, seed: int) -> Transitions:
         world.step(numbers.integers(world.kitchen.size, size=(_TRIAL_WORLDS, 2)))
         after.append({name: value.copy() for name, value in world.state.items()})
         texts += [(old, world.describe_state(index)) for index, old in enumerate(words)]
-    previous, current = (
-        {name: np.concatenate([moment[name] for moment in moments]) for name in moments[0]}
-        for moments in (before, after)
-    )
-    return Transitions(previous, current, tuple(texts))
+    return Transitions.join(before, after, texts)
 
 
 def offline_planner(layout: str) -> Planner:
-    """The offline planner."""
-    domain = get_domain(layout)
-    return Planner(Caller(ChatClient(OfflineBackend(), 1), MODEL), domain)
+    """The offline planner, whatever the run's."""
+    return make_planner(SamaConfig(planner="offline"), layout, seed=0)
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
@@ -144,7 +136,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
         build_policy=functools.partial(commanded_team, config, layout, seed, trial_folder),
         validate=functools.partial(validate, config, method),
         **_weight_selection(config),
-        make_algorithm=functools.partial(_prepared_algorithm, config, layout, trial_folder),
+        make_algorithm=functools.partial(prepare_algorithm, config, layout, seed, trial_folder),
     )
 
 
@@ -190,18 +182,27 @@ def validate(config: SamaConfig, method: str, policy: TeamPolicy) -> Episodes:
     return found | {"soups": whole["soups"]}
 
 
-def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
-    planner = make_planner(config, layout, trial.seed, trial_folder)
-    data = prepare_training_data(planner, layout, config.states, config.reward_source, trial.seed)
-    by_rule = share_by_rule(planner, config)
-    return make_team_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards, by_rule))
-
-
-def share_by_rule(planner: Planner, config: SamaConfig) -> float | None:
-    """Share of a language model's questions so far that rules answered, with a warning; None for a planner by rule."""
+def prepare_algorithm(
+    config: SamaConfig,
+    layout: str,
+    seed: int,
+    trial_folder: Path | None,
+    trial: TrialPlan,
+    visited: Sequence[Pair] = (),
+) -> Algorithm:
+    """RLlib's algorithm, with training data by the planner for the seed of a trial, and states that a team visited."""
+    planner = make_planner(config, layout, seed, trial_folder)
+    data = prepare_training_data(planner, layout, config.states, config.reward_source, seed)
     counts = planner.caller.counts
     warn_about_fallbacks(counts, config)
-    return None if config.planner in RULES else counts.get("fallback", 0) / max(1, counts["asked"])
+    by_rule = None if config.planner in RULES else counts.get("fallback", 0) / max(1, counts["asked"])
+    pairs = mixed(data.pairs, visited)
+    return make_team_algorithm(with_training_data(trial, planner.manual, pairs, data.rewards, by_rule))
+
+
+def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:
+    """Pairs that rounds begin from: visited states are repeated to make up about half."""
+    return [*made, *list(met) * max(1, round(len(made) / max(1, len(met))))]
 
 
 def with_training_data(

@@ -21,7 +21,7 @@ from rl_envs.overcooked.text import describe, read_states
 from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.plans import Pair
 from rl_models.planners.reward_book import RewardBook
-from rl_models.planners.rewards import DesignedReward, builtin_rewards
+from rl_models.planners.rewards import DesignedReward
 from tune_experiments.sama.overcooked.domain import command_texts, get_domain
 
 NUM_CHEFS = 2
@@ -59,7 +59,7 @@ class CommandedKitchen(SymbolKitchen):
         num_worlds: B.
         first_world: Number of the first world in the run.
         layout: Name of the kitchen.
-        rewards: Tests of its sub-goals; the domain's own by default.
+        rewards: A model's tests of sub-goals; the others are the domain's own.
         sees_commands: Whether chefs observe their sub-goals; False is a baseline with the same masks.
         arguments: Further arguments of `Overcooked`.
     """
@@ -70,7 +70,7 @@ class CommandedKitchen(SymbolKitchen):
         first_world: int = 0,
         *,
         layout: str = "cramped_room",
-        rewards: Sequence[DesignedReward] | None = None,
+        rewards: Sequence[DesignedReward] = (),
         sees_commands: bool = True,
         **arguments: Any,
     ) -> None:
@@ -78,12 +78,9 @@ class CommandedKitchen(SymbolKitchen):
         sentences = command_texts(layout)
         self._sees_commands, self._done = sees_commands, len(sentences) - 1
         self._number = {text: number for number, text in enumerate(sentences)}
-        domain = get_domain(layout)
-        self._book = RewardBook(rewards or builtin_rewards(domain), domain, domain.tests, self._describe_states)
-        if any(one.is_requested for one in rewards or ()):
+        self._book = RewardBook(get_domain(layout), rewards, self._describe_states)
+        if rewards:
             self.metric_names = (*self.metric_names, *FALLEN_BACK)
-        # Sentences and tests have the same order, so they share numbers.
-        assert self._book.texts == sentences[:-1]
 
     def command(
         self, worlds: Sequence[int], commands: Sequence[Sequence[str]], chefs: Sequence[int] = range(NUM_CHEFS)
