@@ -119,7 +119,8 @@ class LoadedPolicy:
                 central policy. Drawn from this policy's own stream by default; a greedy policy uses none.
 
         Returns:
-            [B, N] int64 actions; for factored actions, factor -> such an array, and `continuous` [B, N, D] float32.
+            [B, N] int64 actions as `World.step` takes them, counted from 0 also where an environment's spaces are not;
+            for factored actions, factor -> such an array, and `continuous` [B, N, D] float32.
 
         Raises:
             ValueError: another number of worlds, unknown row numbers of texts, or observations of another environment.

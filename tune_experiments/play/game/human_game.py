@@ -26,6 +26,7 @@ from tune_experiments.play.attention_maps import get_texts
 from tune_experiments.play.episode import Episode, EpisodeRecorder, episode_metrics
 from tune_experiments.play.game.human_data import HumanEpisode, save_episode
 from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import action_name
 from tune_experiments.play.show import page_title, team_title
 from tune_experiments.play.spectator import checked_drawing
 from tune_experiments.play.viewer.page import ShownTeam, encode_png, render_page
@@ -48,6 +49,7 @@ _USUAL_KEYS = {
     "wait": " ",
     "pass": " ",
     "interact": "e",
+    **{digit: digit for digit in string.digits},
 }
 _OTHER_KEYS = string.digits[1:] + string.ascii_lowercase
 
@@ -75,8 +77,8 @@ class HumanGame:
         self.agent = _agent_number(name, self.world.agents)
         self._loaded, self._seed, self._folder = loaded, seed, folder
         self._team = team_title(loaded) or trial_name(loaded.method, loaded.seed)
-        names = tuple(getattr(self.world, "action_names", ())) or tuple(map(str, range(self.world.action_spec)))
-        self._names, self._keys = names, assign_keys(names)
+        self._names = [action_name(self.world, self.agent, action) for action in range(self.world.action_spec)]
+        self._keys = assign_keys(self._names)
         self._stack = contextlib.ExitStack()
         self._stack.enter_context(contextlib.closing(self.world))
         self._stack.enter_context(loaded.showing_attention())
