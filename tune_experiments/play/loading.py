@@ -251,6 +251,11 @@ def _list_trials(run: Path, allow: Sequence[str]) -> list[Path]:
     return [folder for seeds in StoredRun.open(run, allow).trials.values() for folder in seeds.values()]
 
 
+def first_checkpoint(seeds: Mapping[int, Path]) -> Path | None:
+    """`chosen_checkpoint` of the first of these trial folders that has one."""
+    return next(filter(None, map(chosen_checkpoint, seeds.values())), None)
+
+
 def chosen_checkpoint(trial: Path) -> Path | None:
     """The checkpoint of a trial that is tested: the best in validation if weights are chosen so, else the newest."""
     newest = newest_complete_checkpoint(trial / CHECKPOINTS)

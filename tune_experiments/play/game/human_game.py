@@ -4,7 +4,6 @@ The policy acts for all agents; the person's action and message replace those of
 """
 
 import contextlib
-import os
 import string
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from rl_models.runtime.device import to_device
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.drawing import Missing, attempt_part, describe_drawings
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import write_atomically
+from tune_experiments.core.files import check_folder, write_atomically
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.attention_maps import get_texts
 from tune_experiments.play.episode import Episode, EpisodeRecorder, episode_metrics
@@ -68,9 +67,7 @@ class HumanGame:
 
         Raises UserError for an unknown agent, factored actions, or a folder that cannot be written.
         """
-        there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK):
-            raise UserError(f"episodes cannot be saved in {folder}: name another folder with --record")
+        check_folder(folder, "--record")
         self.world = loaded.make_world(1)
         if isinstance(self.world.action_spec, dict):
             raise UserError(f"{loaded.experiment.name} has factored actions, which a person cannot choose by keys")
