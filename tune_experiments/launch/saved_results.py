@@ -301,11 +301,12 @@ def _without_repetitions(tables: Sequence[PaperTable]) -> list[PaperTable]:
 
 def _choose_cells(table: PaperTable, columns: Sequence[str] | None, rows: Sequence[str] | None) -> PaperTable:
     places = [place for place, metric in enumerate(table.metrics) if columns is None or _as_word(metric) in columns]
-    kept = [row for row in table.rows if rows is None or _names(row[0]) & set(rows)]
+    if rows is not None:
+        table = table.with_rows({label for label, _ in table.rows if _names(label) & set(rows)})
     return replace(
         table,
         metrics=tuple(table.metrics[place] for place in places),
-        rows=tuple((label, tuple(cells[place] for place in places)) for label, cells in kept),
+        rows=tuple((label, tuple(cells[place] for place in places)) for label, cells in table.rows),
     )
 
 
