@@ -75,6 +75,8 @@ def table(command: Table, console: Console) -> None:
         raise UserError("--check compares documents: name them with --document, or leave it out")
     if command.save is not None and len(command.paths) - are_saved < 1:
         raise UserError("--save keeps the results of a run folder or of several saved files: give its PATH")
+    if command.save is not None:
+        saved_results.check_save_path(command.save)
     if command.document:
         for document in command.document:
             console.print(saved_results.update_document(document, command.check))

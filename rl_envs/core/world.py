@@ -345,6 +345,14 @@ class World(ABC):
         """The agents' colours in the images of `render`: N times red, green and blue from 0 to 255, or none."""
         return self.colours[: self.num_agents]
 
+    def action_starts(self, agent: int) -> Mapping[str, int]:
+        """Number by which the environment calls an agent's first choice, for each part of an action that it has.
+
+        A world counts from 0, and a custom environment from where its spaces begin. An action without parts is
+        `action`.
+        """
+        return dict.fromkeys(self.action_spec if isinstance(self.action_spec, dict) else ["action"], 0)
+
     def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
         """Release resources such as processes; the world is not stepped again."""
 

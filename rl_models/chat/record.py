@@ -98,16 +98,24 @@ class Recorded:
 class Replay:
     """A `Transport` that answers from a record: each request gets its recorded outcomes in their order."""
 
-    def __init__(self, path: Path, otherwise: Transport | None = None) -> None:
+    def __init__(self, path: Path, otherwise: Transport | None = None, address: str = "") -> None:
         """Read the record; `otherwise` answers requests that it does not hold, which fail if there is none.
 
-        Raises RecordError where the record does not exist or is damaged.
+        With the `address` of the present server or weights it warns of answers that another one gave. Raises
+        RecordError where the record does not exist or is damaged.
         """
         self._path, self._otherwise = path, otherwise
         self._lock = threading.Lock()
         self._outcomes: dict[str, deque[Outcome]] = defaultdict(deque)
-        for key, outcome, _ in read_record(path, ignores_incomplete_line=False):
+        known = read_record(path, ignores_incomplete_line=False)
+        for key, outcome, _ in known:
             self._outcomes[key].append(outcome)
+        if address and (others := sum(server not in ("", address) for _, _, server in known)):
+            warnings.warn(
+                f"{others} of {len(known)} exchanges in {path} are with other weights than the model has now: they are "
+                "replayed as they were; leave the replay out to ask the present model",
+                stacklevel=2,
+            )
 
     def complete(self, request: ChatRequest) -> Outcome:
         """The next recorded outcome; the last one is repeated."""

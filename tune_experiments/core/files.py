@@ -35,6 +35,14 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         raise
 
 
+def check_folder(folder: Path, flag: str) -> None:
+    """Raise UserError, before long work, where no file can be written into a folder; a missing one is made later."""
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if os.path.exists(place))
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        why = "may not be written to" if there.is_dir() else "is a file"
+        raise UserError(f"no file can be written into {folder}, because {there} {why}: name another place with {flag}")
+
+
 def check_for_other_files(out: Path, own: Collection[str] = ()) -> None:
     """Raise UserError where a folder holds files with other names than `own`; a missing folder is accepted."""
     if others := sorted(path.name for path in out.glob("*") if path.name not in own):

@@ -15,7 +15,7 @@ from rich.console import Console
 from rl_envs.core.errors import did_you_mean
 from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import write_atomically
+from tune_experiments.core.files import check_folder, write_atomically
 from tune_experiments.launch import saved_results
 from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import PaperTable
@@ -53,6 +53,8 @@ def export(command: Export, console: Console) -> None:
         raise UserError(f"--out {command.out} does not say which format: add --format csv, latex or parquet")
     if chosen == "parquet" and command.out is None:
         raise UserError("--format parquet is binary: name a file with --out")
+    if command.out is not None:
+        check_folder(command.out.parent, "--out")
     names = name_runs(command.paths)
     results = {name: read_run(path) for name, path in names.items()}
     content: str | bytes

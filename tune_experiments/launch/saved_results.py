@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import write_atomically
+from tune_experiments.core.files import check_folder, write_atomically
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.results.main_comparison import BEFORE, UNANNOUNCED, MainComparison, with_verdicts
@@ -206,8 +206,9 @@ def _comparisons_of_all(runs: Sequence[SavedRun]) -> tuple[MainComparison, ...]:
 def check_save_path(path: Path) -> None:
     """Check the name of a saved file, before its run is read.
 
-    Raises UserError for a wrong name, or a file of this name that is not from `write_saved`.
+    Raises UserError for a wrong name, a folder that cannot be written, or a file that is not from `write_saved`.
     """
+    check_folder(path.parent, "--save")
     if not path.name.endswith(SUFFIX):
         raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
     if path.exists():
@@ -300,11 +301,12 @@ def _without_repetitions(tables: Sequence[PaperTable]) -> list[PaperTable]:
 
 def _choose_cells(table: PaperTable, columns: Sequence[str] | None, rows: Sequence[str] | None) -> PaperTable:
     places = [place for place, metric in enumerate(table.metrics) if columns is None or _as_word(metric) in columns]
-    kept = [row for row in table.rows if rows is None or _names(row[0]) & set(rows)]
+    if rows is not None:
+        table = table.with_rows({label for label, _ in table.rows if _names(label) & set(rows)})
     return replace(
         table,
         metrics=tuple(table.metrics[place] for place in places),
-        rows=tuple((label, tuple(cells[place] for place in places)) for label, cells in kept),
+        rows=tuple((label, tuple(cells[place] for place in places)) for label, cells in table.rows),
     )
 
 

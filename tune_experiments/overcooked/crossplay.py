@@ -22,7 +22,7 @@ from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import check_for_other_files, write_atomically
+from tune_experiments.core.files import check_folder, check_for_other_files, write_atomically
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, play_team
@@ -268,7 +268,8 @@ _CELL = 0.6  # inches
 
 
 def check_out(out: Path) -> None:
-    """Check that a folder holds nothing but a report, else raise UserError."""
+    """Check that a folder can be written and holds nothing but a report, else raise UserError."""
+    check_folder(out, "--out")
     if not (out / REPORT).exists():
         check_for_other_files(out)
 

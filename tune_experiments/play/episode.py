@@ -71,6 +71,7 @@ class Episode:
 
     Attributes:
         title, start: Seed and world of the start, and digest of the world's state there.
+        actions: What each agent's first actions are called, up to those that a joint policy shows.
         metrics: Metrics of the episode; empty if it was cut.
         colours: Colours of the agents in the pictures, as CSS writes them.
         story: What the agents must do and how they win.
@@ -82,7 +83,7 @@ class Episode:
     title: str
     start: str
     agents: tuple[str, ...]
-    actions: tuple[str, ...]
+    actions: tuple[tuple[str, ...], ...]
     steps: list[Step] = field(default_factory=list)
     last_picture: Array | None = None
     last_notes: tuple[Note, ...] = ()
@@ -99,12 +100,12 @@ class EpisodeRecorder:
 
     def __init__(self, loaded: LoadedPolicy, world: Any, index: int, title: str, spectator: Spectator) -> None:
         """Begin a record of a world that was just reset."""
-        names = tuple(map(str, getattr(world, "action_names", ())))
+        shown = range(min(world.action_spec, _MAX_JOINT_WIDTH) if isinstance(world.action_spec, int) else 0)
         self.episode = Episode(
             title,
             state_digest(world, index),
             tuple(world.agents),
-            names,
+            tuple(tuple(action_name(world, agent, action) for action in shown) for agent in range(world.num_agents)),
             colours=tuple(map(css_colour, world.agent_colours())),
             story=world.story,
             legend=tuple((what, css_colour(colour)) for what, colour in world.legend.items()),
@@ -119,7 +120,7 @@ class EpisodeRecorder:
         assert output is not None
         decides = deciding(obs)
         own = {key: value[index] for key, value in obs.items()}
-        policy = _JointView(output, index, self.episode.actions)
+        policy = _JointView(output, index, world)
         everyone_decides = decides is None or bool(decides[index].all())
         chosen = describe_actions(world, actions, index, decides, waiting="")
         shown = functools.partial(attempt_part, self.episode.missing)
@@ -158,11 +159,11 @@ class EpisodeRecorder:
 class _JointView:
     """The joint policy of one world at its last action, as far as it can be shown."""
 
-    def __init__(self, output: TeamOutput, index: int, names: Sequence[str]) -> None:
+    def __init__(self, output: TeamOutput, index: int, world: Any) -> None:
         from rl_models.distributions.joint_policy import WholeJointPolicy
 
         policy: Any = output.policy
-        self._policy, self._index, self._names = policy, index, names
+        self._policy, self._index, self._world = policy, index, world
         self._marginals = policy.marginals()[index, 0].cpu().numpy() if isinstance(policy, WholeJointPolicy) else None
 
     def likely(self, agent: int) -> tuple[tuple[str, float], ...]:
@@ -171,7 +172,7 @@ class _JointView:
             return ()
         shares = self._marginals[agent]
         best = np.argsort(-shares, kind="stable")[:_MOST_LIKELY].tolist()
-        return tuple((action_name(action, self._names), float(shares[action])) for action in best)
+        return tuple((action_name(self._world, agent, action), float(shares[action])) for action in best)
 
     def joint(self) -> Array | None:
         """[A, A] for two agents with few actions."""

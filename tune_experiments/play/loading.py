@@ -119,14 +119,21 @@ class LoadedPolicy:
                 central policy. Drawn from this policy's own stream by default; a greedy policy uses none.
 
         Returns:
-            [B, N] int64 actions; for factored actions, factor -> such an array, and `continuous` [B, N, D] float32.
+            [B, N] int64 actions as `World.step` takes them, counted from 0 also where an environment's spaces are not;
+            for factored actions, factor -> such an array, and `continuous` [B, N, D] float32.
 
         Raises:
-            ValueError: another number of worlds, unknown row numbers of texts, or observations of another environment.
+            ValueError: another number of worlds or agents, unknown row numbers of texts, or observations of another
+                environment.
         """
         if not obs:
             raise ValueError("this environment has no observations, because scripts play in it: use show or render")
-        batch = len(next(iter(obs.values())))
+        batch, num_agents = len(next(iter(obs.values()))), self.policy.num_agents
+        if others := {np.shape(value)[1:2] for value in obs.values()} - {(num_agents,)}:
+            found = " or ".join(str(*shape) or "no" for shape in sorted(others))
+            raise ValueError(
+                f"this team has {num_agents} agents and got observations of {found}: give arrays [worlds, agents, ...]"
+            )
         if self._chance is not None and len(self._chance.key) != batch:
             raise ValueError(f"this policy plays {len(self._chance.key)} worlds and got {batch}; call reset() first")
         if self._state is None:
@@ -144,6 +151,8 @@ class LoadedPolicy:
                 "world.texts[key].look_up(obs[key])"
             ) from error
         except KeyError as error:
+            if not self._gets(error.args[0]):
+                raise
             raise ValueError(
                 f"the observations lack {error}, which this team reads: give those of its environment (make_world)"
             ) from error
@@ -164,6 +173,11 @@ class LoadedPolicy:
         finally:
             network.shows_attention = False
             self._texts.forget()
+
+    def _gets(self, key: Any) -> bool:
+        """Whether this is an observation of the team's own environment."""
+        with contextlib.closing(self.make_world(1)) as world:
+            return key in world.observation_spec or key in world.text_spec
 
     def _forward(self, obs: Arrays, first: np.ndarray) -> TeamOutput:
         """The policy's output for observations with T = 1, with their texts."""
@@ -248,6 +262,11 @@ def _list_trials(run: Path, allow: Sequence[str]) -> list[Path]:
     if not (run / CONFIG_FILE).exists():
         return []
     return [folder for seeds in StoredRun.open(run, allow).trials.values() for folder in seeds.values()]
+
+
+def first_checkpoint(seeds: Mapping[int, Path]) -> Path | None:
+    """`chosen_checkpoint` of the first of these trial folders that has one."""
+    return next(filter(None, map(chosen_checkpoint, seeds.values())), None)
 
 
 def chosen_checkpoint(trial: Path) -> Path | None:

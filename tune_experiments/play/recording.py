@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rl_envs import World
-from rl_envs.core.spec import deciding
+from rl_envs.core.spec import CONTINUOUS, deciding
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.errors import UserError
 
@@ -120,27 +120,33 @@ def describe_actions(
     world: World, actions: Any, index: int, decides: np.ndarray | None, waiting: str = "-"
 ) -> list[str]:
     """Action of each agent of world `index`; `waiting` for one that does not choose, because it waits or has left."""
-    names = tuple(map(str, getattr(world, "action_names", ())))
     return [
-        _describe_action(actions, index, agent, names) if decides is None or decides[index, agent] else waiting
+        _describe_action(world, actions, index, agent) if decides is None or decides[index, agent] else waiting
         for agent in range(len(world.agents))
     ]
 
 
-def _describe_action(actions: Any, index: int, agent: int, names: Sequence[str]) -> str:
-    """Name or number of an action, or each factor with its number or numbers."""
-    if isinstance(actions, dict):
-        chosen = {factor: values[index, agent] for factor, values in actions.items()}
-        return ", ".join(
-            f"{factor} {' '.join(f'{number:.3g}' for number in value) if np.ndim(value) else value}"
-            for factor, value in chosen.items()
-        )
-    return action_name(int(actions[index, agent]), names)
+def _describe_action(world: World, actions: Any, index: int, agent: int) -> str:
+    """Name or number of an action, or each part that the agent has with its number or numbers."""
+    if not isinstance(actions, dict):
+        return action_name(world, agent, int(actions[index, agent]))
+    words = []
+    for part, start in world.action_starts(agent).items():
+        chosen = actions[part][index, agent]
+        if part == CONTINUOUS:
+            bounds: Any = world.action_spec[CONTINUOUS]  # type: ignore[index]
+            own = chosen[bounds.low[agent] < bounds.high[agent]]
+            words.append(f"{part} {' '.join(f'{number:.3g}' for number in own)}")
+        else:
+            words.append(f"{part} {start + chosen}")
+    return ", ".join(words)
 
 
-def action_name(action: int, names: Sequence[str]) -> str:
-    """Name of an action, or its number where it has none."""
-    return names[action] if action < len(names) else str(action)
+def action_name(world: World, agent: int, action: int) -> str:
+    """Name of an agent's action, or the number that its environment has for it."""
+    names = getattr(world, "action_names", ())
+    (start,) = world.action_starts(agent).values()
+    return str(names[action] if action < len(names) else start + action)
 
 
 def describe_steps(world: World, steps: Iterator[PlayedStep], index: int) -> Iterator[str]:

@@ -9,10 +9,10 @@ import numpy as np
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.drawing import Drawn, Missing, short_reason
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import read_json, write_atomically
+from tune_experiments.core.files import check_folder, read_json, write_atomically
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.episode import MAX_STEPS
-from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.play.loading import LoadedPolicy, first_checkpoint, load_policy
 from tune_experiments.play.pretrained import CARD
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.viewer.page import Curves, ShownTeam, render_page
@@ -30,13 +30,21 @@ _MAX_CURVES = 40
 _GROUPS = ("episode/", "valid/", "policy/", "loss/")
 
 
-def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> list[LoadedPolicy]:
-    """The team of each method of a run folder, or the one team of a path; as for `load_policy`."""
+def load_teams(
+    path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto"
+) -> tuple[list[LoadedPolicy], list[Missing]]:
+    """The team of each method of a run folder, and methods without one; or the one team of a path.
+
+    Raises as `load_policy` does.
+    """
     if not (path / CONFIG_FILE).exists():
-        return [load_policy(path, allow, device)]
-    folders = [next(iter(seeds.values())) for seeds in StoredRun.open(path, allow).trials.values()]
-    trained = [folder for folder in folders if chosen_checkpoint(folder) is not None]
-    return [load_policy(folder, allow, device) for folder in trained or [path]]
+        return [load_policy(path, allow, device)], []
+    run = StoredRun.open(path, allow)
+    trials = run.trials
+    found = {method: first_checkpoint(trials.get(method, {})) for method in run.experiment.methods(run.config)}
+    missing = [Missing(method, f"{path} has no checkpoint of it") for method, one in found.items() if one is None]
+    checkpoints = list(filter(None, found.values()))
+    return [load_policy(one, allow, device) for one in checkpoints or [path]], missing
 
 
 def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, max_steps: int = MAX_STEPS) -> ShownTeam:
@@ -80,7 +88,8 @@ def unique_names(teams: Sequence[LoadedPolicy]) -> list[str]:
 
 
 def check_page_path(out: Path) -> None:
-    """Refuse (UserError) to overwrite a file that is not a page of episodes."""
+    """Refuse (UserError) a folder that cannot be written, and to overwrite a file that is not a page of episodes."""
+    check_folder(out.parent, "--out")
     if out.exists() and not (out.is_file() and GENERATOR in out.read_bytes()[:4096]):
         raise UserError(f"{out} already exists and is not a page of episodes: name another file with --out")
 
@@ -115,6 +124,7 @@ def write_page(
         raise failures[0]
     note = "All teams play the same episodes: the first ones of a seed, not chosen by their outcome."
     are_alike = len({tuple(episode.start for episode in one.episodes) for one in shown}) == 1
+    out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, render_page(page_title(played), shown, note if are_alike and len(shown) > 1 else "", beside))
     return [out, *missing]
 

@@ -23,7 +23,7 @@ from rl_models.configuration import DeviceChoice
 from rl_models.errors import first_line
 from tune_experiments.core.drawing import describe_drawings, short_reason
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import read_json
+from tune_experiments.core.files import check_folder, read_json
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.team_paths import PRETRAINED
@@ -216,10 +216,11 @@ def show(command: Show, console: Console) -> None:
     out = command.out or (command.path / PAGE if (command.path / CONFIG_FILE).exists() else Path(PAGE))
     check_page_path(out)
     paths = [command.path] if command.beside is None else [command.path, command.beside]
-    teams = [team for path in paths for team in load_teams(path, command.allow, command.device)]
+    found = [load_teams(path, command.allow, command.device) for path in paths]
+    teams = [team for loaded, _ in found for team in loaded]
     with _draw_errors("page"), _write_errors(out):
         drawn = write_page(out, teams, command.seed, command.episodes, command.beside is not None)
-    for line in describe_drawings(drawn):
+    for line in describe_drawings([*drawn, *(one for _, missing in found for one in missing)]):
         console.print(line)
 
 
@@ -282,6 +283,7 @@ def _write_video(write: Callable[[Path], Path], command: Render, default: Path, 
     is_beside_checkpoints = command.out is None and default.is_absolute()
     if out.exists() and not is_beside_checkpoints:
         raise UserError(f"{out} already exists: name a new file with --out")
+    check_folder(out.parent, "--out")
     with _draw_errors("video"), _write_errors(out):
         written = write(out)
     console.print(f"wrote {written}")

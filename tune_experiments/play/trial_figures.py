@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from tune_experiments.core.drawing import Drawn, attempt
-from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.play.loading import LoadedPolicy, first_checkpoint, load_policy
 from tune_experiments.results import plots
 from tune_experiments.results.trial_log import find_logs
 
@@ -29,7 +29,7 @@ def draw_curves(
 
 
 def draw_teams(trials: Trials, draws: Mapping[str, Draw]) -> Iterator[Drawn]:
-    """Figures and videos of each method's first seed, by name, such as "video"; as for `trained_teams`."""
+    """Figures and videos of each method's first trained seed, by name, such as "video"; as for `trained_teams`."""
 
     def of(method: str) -> Iterator[Drawn]:
         for _, team in trained_teams({method: trials[method]}):
@@ -41,7 +41,7 @@ def draw_teams(trials: Trials, draws: Mapping[str, Draw]) -> Iterator[Drawn]:
 
 
 def trained_teams(trials: Trials) -> Iterator[tuple[str, LoadedPolicy]]:
-    """Each method with the team of its first seed, of those that have a checkpoint yet; see `finding.trusting`."""
+    """Each method that has a checkpoint yet, with the team of its first seed that has one; see `finding.trusting`."""
     for method, seeds in trials.items():
-        if (checkpoint := chosen_checkpoint(next(iter(seeds.values())))) is not None:
+        if (checkpoint := first_checkpoint(seeds)) is not None:
             yield method, load_policy(checkpoint)

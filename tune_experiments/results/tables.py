@@ -49,6 +49,7 @@ class PaperTable:
         rows: (label, one number a metric or None); the paper's rows have labels that end in ", paper".
         caption: What the intervals are over, and how long the methods trained.
         missing: Metric -> text of a cell without a number; empty by default.
+        results: Label of each row of ours -> its rows of results.jsonl, of which the caption tells.
     """
 
     title: str
@@ -56,6 +57,7 @@ class PaperTable:
     rows: tuple[tuple[str, tuple[Interval | None, ...]], ...]
     caption: str
     missing: Mapping[str, str] = field(default_factory=dict)
+    results: Mapping[str, Sequence[Result]] = field(default_factory=dict, repr=False)
 
     def texts(self) -> list[tuple[str, list[str]]]:
         """Label of each row, and the text of its cell for each metric; the paper's rows have no words in cells."""
@@ -65,6 +67,13 @@ class PaperTable:
             pairs = zip(self.metrics, cells, strict=True)
             found.append((label, [words.get(metric, "") if cell is None else cell.text() for metric, cell in pairs]))
         return found
+
+    def with_rows(self, labels: Collection[str]) -> "PaperTable":
+        """The table of some rows, whose caption tells of these alone."""
+        kept = {label: lines for label, lines in self.results.items() if label in labels}
+        caption = self.caption.replace(_caption(self.results), _caption(kept)) if kept else self.caption
+        rows = tuple(row for row in self.rows if row[0] in labels)
+        return replace(self, rows=rows, caption=caption, results=kept)
 
     def without_paper(self) -> "PaperTable":
         """The table without the paper's rows, which its caption then says."""
@@ -143,8 +152,9 @@ def make_table(
     if not results:
         raise UserError(f"no results belong to the table {title!r}; run the experiment first")
     metrics = list(dict.fromkeys(line.metric for line in results)) if metrics is None else metrics
+    by_row = _by_row(results)
     rows: list[tuple[str, tuple[Interval | None, ...]]] = []
-    for label, lines in _by_row(results).items():
+    for label, lines in by_row.items():
         of_metric = _by_metric(lines)
         rows.append((label, tuple(_number(of_metric.get(metric, ())) for metric in metrics)))
         printed = (paper or {}).get(lines[0].method, {})
@@ -153,8 +163,8 @@ def make_table(
             rows.append((f"{label}{_PAPER}", cells))
     worlds = {result.world for result in results}
     where = f"Measured in {worlds.pop()}. " if names_world and len(worlds) == 1 else ""
-    caption = where + _caption(_by_row(results))
-    return PaperTable(title, tuple(metrics), tuple(rows), caption, missing or {})
+    caption = where + _caption(by_row)
+    return PaperTable(title, tuple(metrics), tuple(rows), caption, missing or {}, by_row)
 
 
 def with_note(tables: Sequence[PaperTable], note: str) -> list[PaperTable]:

@@ -245,17 +245,17 @@ def _local_caller(config: PlannerConfig, domain: Domain, seed: int, transcript: 
         if not config.replay:
             scored = ScoredBackend(scorer(config.model.name, config.model.normalisation))
             transport, prepare = scored, scored.prepare
+    weights = _weights(config.model.name) if config.planner == "scored" and (config.replay or config.record) else ""
     if config.replay:
         otherwise = None if config.planner == "scored" else transport  # the fallback is the rules
-        transport = Replay(Path(config.replay) / RECORD, otherwise)
+        transport = Replay(Path(config.replay) / RECORD, otherwise, weights)
     elif config.record:
-        weights = _weights(config.model.name) if config.planner == "scored" else ""
         transport = Recorded(Path(config.record) / RECORD, transport, weights)
     return Caller(ChatClient(transport, 1), name, transcript, prepare=prepare)
 
 
 def _weights(name: str) -> str:
-    """SHA-256 of a model's weights: a folder keeps its name when its model is trained further."""
+    """SHA-256 of a model's weights, "" for one that is not here: a folder's model may be trained further."""
     from rl_models.text.weights_identity import model_identity  # torch is slow to import
 
     return model_identity(name)["weights_sha256"] or ""

@@ -35,6 +35,7 @@ class _Choice:
 
     path: tuple[Any, ...]
     size: int
+    start: int = 0
 
     @property
     def name(self) -> str:
@@ -49,6 +50,7 @@ class ActionLayout:
         spec: `action_spec` of the world.
         counts: number of choices of each agent, of all its parts together.
         own: [N, W] bool, choices of all parts side by side that an agent has.
+        starts: for each agent, its parts and the number of its space's first choice, 0 for `continuous`.
         native: for each agent, what turns its row of `pack` into its action.
         is_plain: whether all spaces are Discrete.
     """
@@ -65,6 +67,10 @@ class ActionLayout:
         self.counts = [sum(one.size for one in own) for own in choices]
         for agent, own in zip(action_spaces, choices, strict=True):
             _check_names(str(agent), [one.name for one in own])
+        self.starts = [
+            {one.name: one.start for one in own} | ({CONTINUOUS: 0} if numbers else {})
+            for own, numbers in zip(choices, boxes, strict=True)
+        ]
         self.is_plain = all(isinstance(space, spaces.Discrete) for space in self._spaces)
         sizes: dict[str, int] = {}
         for one in (one for own in choices for one in own):
@@ -142,11 +148,17 @@ def _sizes(space: spaces.Space) -> list[int]:
     return [2] * int(np.prod(space.shape)) if isinstance(space, spaces.MultiBinary) else []
 
 
+def _starts(space: spaces.Space) -> list[int]:
+    """First choice of each of these parts."""
+    return [int(start) for start in np.broadcast_to(getattr(space, "start", 0), space.shape or ()).flat]
+
+
 def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iterator[_Choice | spaces.Box]:
     sizes = _sizes(space)
     if sizes and max(sizes) <= _MAX_CHOICES:
         is_one = isinstance(space, spaces.Discrete)
-        yield from (_Choice(path if is_one else (*path, number), size) for number, size in enumerate(sizes))
+        for number, (size, start) in enumerate(zip(sizes, _starts(space), strict=True)):
+            yield _Choice(path if is_one else (*path, number), size, start)
     elif isinstance(space, (spaces.Dict, spaces.Tuple)) and len(space.spaces):
         for name, inner in parts(space).items():
             yield from _leaves(inner, agent, (*path, name))

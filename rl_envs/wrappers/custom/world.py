@@ -26,7 +26,7 @@ again, `restarted` marks the world, and a warning is logged.
 import hashlib
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -169,6 +169,10 @@ class PettingZooWorld(World):
         if self._seen is not None:
             self.state["fingerprint"] = _fingerprints(self._seen, self.num_worlds)
         return super().snapshot()
+
+    def action_starts(self, agent: int) -> Mapping[str, int]:
+        """As `World.action_starts`; a part that only other agents have is missing."""
+        return self._declared.action_layout.starts[agent]
 
     def close(self) -> None:
         """Close the environments and end their processes."""

@@ -15,7 +15,7 @@ def make_episode(*texts, picture=None):
         Step(picture, (AgentStep("stay", (("stay", 1.0),), text),), notes=(Note(text[:99], text),), rewards=(0.0,))
         for text in texts
     ]
-    return Episode("seed 0", "start", ("agent_0",), ("stay",), steps, picture, metrics={"length": float(len(steps))})
+    return Episode("seed 0", "start", ("agent_0",), (("stay",),), steps, picture, metrics={"length": float(len(steps))})
 
 
 class Elements(html.parser.HTMLParser):

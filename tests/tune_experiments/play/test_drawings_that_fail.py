@@ -11,7 +11,10 @@ from rich.console import Console
 from tests.tune_experiments.experiments import TRAINED
 from tests.tune_experiments.play.pages import read_data
 from tests.tune_experiments.play.teams import untrained
+from tests.tune_experiments.run.refusals import EXPERIMENT, SMOKE, save
 from tests.tune_experiments.teams.games import Meeting
+from tune_experiments.__main__ import main as command
+from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.drawing import Missing, attempt, attempt_part, describe_drawings
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
@@ -22,6 +25,7 @@ from tune_experiments.play.team_commands import Render, Show
 from tune_experiments.results import rows
 from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import write_test_results
+from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.stored_run import StoredRun
 
 FAULTS = {
@@ -192,18 +196,18 @@ def test_show_writes_what_can_be_shown_and_names_the_rest(monkeypatch, tmp_path)
     assert describe_drawings(missing) == ["no broken in page.html: RuntimeError: no display"]
 
 
-@pytest.mark.parametrize("command", ["show", "render"])
-def test_a_picture_that_is_asked_for_and_cannot_be_made_at_all_is_an_error(monkeypatch, tmp_path, command):
+@pytest.mark.parametrize("named", ["show", "render"])
+def test_a_picture_that_is_asked_for_and_cannot_be_made_at_all_is_an_error(monkeypatch, tmp_path, named):
     monkeypatch.chdir(tmp_path)
     team = faulty_team("raises")
     monkeypatch.setattr(loading, "find_checkpoint", lambda *given: tmp_path / "a/b/c")
     monkeypatch.setattr(loading, "load_policy", lambda *given: team)
-    monkeypatch.setattr(show, "load_teams", lambda *given: [team])
+    monkeypatch.setattr(show, "load_teams", lambda *given: ([team], []))
     monkeypatch.setattr(type(team.experiment), "episodes", lambda *given: Broken().episodes)
     draw = {"show": lambda: team_commands.show(Show(tmp_path), Console())}
     draw["render"] = lambda: team_commands.render(Render(tmp_path), Console())
     with pytest.raises(UserError, match="no display"):
-        draw[command]()
+        draw[named]()
     assert not list(tmp_path.glob("*.html")) and not list(tmp_path.rglob("*.gif"))
 
 
@@ -211,3 +215,32 @@ def test_a_shell_reads_the_folder_of_a_printed_command_as_one_word(monkeypatch, 
     given(monkeypatch)
     last = shown(faulty_team(""), run_folder).splitlines()[-1]
     assert shlex.split(last)[-1] == str(run_folder / "trials")
+
+
+def test_a_method_is_shown_by_its_first_seed_with_a_checkpoint_and_one_without_is_named(tmp_path):
+    RunFolder.open(tmp_path / "run", config_to_json(SMOKE), EXPERIMENT.name).close()
+    (tmp_path / "run/trials/marginal-seed0").mkdir()
+    save(tmp_path / "run/trials/marginal-seed1/checkpoints", seed=1)
+    teams, missing = show.load_teams(tmp_path / "run")
+    assert [(team.method, team.seed) for team in teams] == [("marginal", 1)]
+    assert {one.what for one in missing} == {*EXPERIMENT.methods(SMOKE)} - {"marginal"}
+    trials = StoredRun.open(tmp_path / "run").trials
+    assert {method: team.seed for method, team in trial_figures.trained_teams(trials)} == {"marginal": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "flag", "name"),
+    [
+        (["show", "pretrained/furnmove_sync"], "--out", "page.html"),
+        (["render", "pretrained/furnmove_sync"], "--out", "video.gif"),
+        (["play", "pretrained/furnmove_sync", "--human", "agent_0"], "--record", "kept"),
+        (["table", "run"], "--save", "run.jsonl.gz"),
+        (["export", "run"], "--out", "run.csv"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(monkeypatch, tmp_path, capsys, words, flag, name):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(loading.LoadedPolicy, "make_world", None)
+    assert command([*words, flag, str(tmp_path / "file/below" / name)]) != 0
+    said = capsys.readouterr().err
+    assert flag in said and f"{tmp_path / 'file'} " in said and said.count("\n") == 1

@@ -53,6 +53,7 @@ def test_a_direction_has_its_arrow_and_every_key_one_action():
         " ",
         "e",
     ]
+    assert assign_keys(["7", "8", "-1", "0"]) == ["7", "8", "1", "0"]
     keys = assign_keys([*map(str, range(50)), "wait", "stay"])
     used = [key for key in keys if key]
     assert len(used) == len(set(used)) and keys[-2] == " " and keys[-1] != " "

@@ -48,3 +48,16 @@ def test_a_loaded_team_chooses_as_its_test_does(script, method, monkeypatch):
 def test_observations_of_another_environment_are_refused_with_the_key_that_they_lack():
     with pytest.raises(ValueError, match="'view'"):
         untrained("furnmove_sync", "sync_2").act(make("overcooked-v0", 2).reset(0))
+
+
+def test_observations_of_another_number_of_agents_are_refused_with_both_numbers():
+    with pytest.raises(ValueError, match=r"2 agents .* 3"):
+        untrained("furnmove_sync", "sync_2").act(make("furnmove-v0", 2, num_agents=3).reset(0))
+
+
+def test_an_error_of_a_network_is_not_taken_for_a_missing_observation(monkeypatch):
+    team = untrained("furnmove_sync", "sync_2")
+    obs = team.make_world(2).reset(0)
+    monkeypatch.setattr(team.policy, "forward", lambda *given: {}["of its own"])
+    with pytest.raises(KeyError, match="of its own"):
+        team.act(obs)

@@ -113,10 +113,10 @@ def test_a_teams_page_shows_all_that_its_world_and_network_offer(experiment):
     for step in episode.steps:
         found |= {name for name in ("joint", "picture") if getattr(step, name) is not None}
         found |= {name for name in ("weights", "notes", "texts") if getattr(step, name)}
-        for agent in step.agents:
+        for agent, names in zip(step.agents, episode.actions, strict=True):
             found |= {name for name in ("likely", "attention") if getattr(agent, name)}
             found |= {"entities"} if agent.entities is not None else set()
-            assert agent.action in (episode.actions or map(str, range(9)))
+            assert not names or agent.action in names
             assert all(len(one.rows) == len(one.weights) for one in agent.attention)
             assert all(len(one.words) == one.weights.shape[1] for one in agent.attention)
     assert expected <= found

@@ -1,9 +1,11 @@
 """Which episode is shown of a team, one that it solves or does not, of middle length; and how it is told in words."""
 
 import itertools
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from rl_envs import World
 from rl_envs.two_step_game.world import TwoStepGame
@@ -14,6 +16,7 @@ from tune_experiments.endi import episode_video
 from tune_experiments.messenger import figures as messenger_figures
 from tune_experiments.play import recording
 from tune_experiments.play.episode import record_episodes
+from tune_experiments.play.game.human_game import HumanGame
 from tune_experiments.play.loading import load_policy
 from tune_experiments.play.pretrained import first_actions
 from tune_experiments.play.recording import CANDIDATES, SEED
@@ -83,6 +86,55 @@ def test_every_world_is_closed_when_drawing_fails(monkeypatch, drawing, experime
     with pytest.raises(ArithmeticError):
         drawing(team)
     assert opened and all(any(one is world for one in closed) for world in opened)
+
+
+class Counted(Signal):
+    """Each agent counts the choices of each part of its action from a number of its own."""
+
+    games: ClassVar = []
+
+    def __init__(self, left, right):
+        super().__init__(action={"left": left, "right": right})
+        self.games.append(self)
+
+    def pay(self, name, action):
+        assert self.action[name].contains(action)
+        return 0.0
+
+
+def counted():
+    return Counted(spaces.Discrete(3, start=5), spaces.Discrete(2, start=-1))
+
+
+def counted_parts():
+    left = spaces.Tuple([spaces.Discrete(3, start=5), spaces.MultiDiscrete([2, 3], start=[4, 7])])
+    return Counted(left, spaces.Tuple([spaces.Discrete(4, start=2), spaces.Box(0, 1, (1,))]))
+
+
+def numbers(told):
+    """The numbers of an action, told in words or as the environment took it."""
+    if isinstance(told, str):
+        return [float(part.split()[-1]) for part in told.split(", ")]
+    return np.concatenate([np.ravel(part) for part in (told if isinstance(told, tuple) else (told,))]).tolist()
+
+
+@pytest.mark.parametrize("game", [counted, counted_parts])
+def test_a_person_sees_the_numbers_of_actions_that_the_environment_gets(game, tmp_path):
+    Counted.games.clear()
+    team = untrained("train", "sync_4", env=f"{__name__}:{game.__name__}")
+    (episode,) = record_episodes(team)
+    taken = max((one.taken for one in Counted.games), key=len)
+    assert len(taken) == len(episode.steps) == LIMIT
+    for actions, step in zip(taken, episode.steps, strict=True):
+        for agent, name in enumerate(episode.agents):
+            assert numbers(step.agents[agent].action) == pytest.approx(numbers(actions[name]), abs=0.005)
+    if game is counted:
+        assert episode.actions == (("5", "6", "7"), ("-1", "0", "1"))
+        assert {name for name, _ in episode.steps[0].agents[1].likely} == {"-1", "0", "1"}
+        played = HumanGame(team, "right", SEED, tmp_path)
+        played.act(1)
+        assert [one["name"] for one in played.view()["actions"] if one["legal"]] == ["-1", "0"]
+        assert Counted.games[-1].taken[0]["right"] == int(played.view()["done"]["right"]) == 0
 
 
 class Told:

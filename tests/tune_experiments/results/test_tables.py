@@ -61,6 +61,14 @@ def test_several_seeds_show_students_t_and_the_caption_tells_rows_apart():
     assert "3 seeds" in table.caption and "marginal" in table.caption
 
 
+def test_the_caption_of_chosen_rows_tells_of_these_alone():
+    seeds = [line("sync", "success", value, seed) for seed, value in enumerate((0.69, 0.7, 0.71))]
+    table = make_table([*seeds, ONE_SEED[2]], "unseen rooms", ("success",))
+    noted = dataclasses.replace(table, caption=f"{table.caption} A note.").with_rows({"sync"})
+    assert noted.caption == f"{make_table(seeds, 'unseen rooms', ('success',)).caption} A note."
+    assert [label for label, _ in noted.rows] == ["sync"]
+
+
 def test_the_caption_names_metrics_of_fewer_seeds_or_episodes_and_no_interval_that_is_not_shown():
     seeds = [line("sync", "success", value, seed) for seed, value in enumerate((0.69, 0.7, 0.71))]
     lengths = [dataclasses.replace(line("sync", "episode_length", 30.0 + seed, seed), n_episodes=40) for seed in (0, 1)]

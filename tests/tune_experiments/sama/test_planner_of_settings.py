@@ -110,7 +110,7 @@ def test_a_record_of_scores_is_replayed_without_the_model(scored, tmp_path, monk
     assert not replayed.question_counts["fallback"]
 
 
-def test_scores_of_other_weights_are_not_taken_from_a_record(scored, tmp_path):
+def test_scores_of_other_weights_are_not_taken_from_a_record_and_replayed_with_a_warning(scored, tmp_path):
     shutil.copytree(scored.model.name, tmp_path / "model")
     config = dataclasses.replace(scored, model=ModelSettings(name=str(tmp_path / "model")), record=str(tmp_path))
     make_planning_loop(config, LAYOUT, 0).begin({0: STATES[0]})
@@ -119,6 +119,8 @@ def test_scores_of_other_weights_are_not_taken_from_a_record(scored, tmp_path):
     planning.scorer.cache_clear()
     with pytest.warns(UserWarning, match="not reused"):
         loop = make_planning_loop(config, LAYOUT, 0)
+    with pytest.warns(UserWarning, match="other weights"):
+        make_planning_loop(dataclasses.replace(config, record="", replay=str(tmp_path)), LAYOUT, 0)
     loop.begin({0: STATES[0]})
     assert not loop.question_counts["recorded"]
 

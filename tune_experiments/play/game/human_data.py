@@ -25,7 +25,7 @@ class HumanEpisode:
         about: Contents of the JSON file; its metrics are empty if the episode was left before its end.
         start: Snapshot of the world, name -> [1, ...].
         obs: Name -> [T, N, ...].
-        actions: [T, N] int64, the person's own among them.
+        actions: [T, N] int64 as `World.step` takes them, the person's own among them.
         rewards: [T, N] float64.
     """
 

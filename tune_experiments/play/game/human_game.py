@@ -4,7 +4,6 @@ The policy acts for all agents; the person's action and message replace those of
 """
 
 import contextlib
-import os
 import string
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,12 +19,13 @@ from rl_models.runtime.device import to_device
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.drawing import Missing, attempt_part, describe_drawings
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import write_atomically
+from tune_experiments.core.files import check_folder, write_atomically
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.attention_maps import get_texts
 from tune_experiments.play.episode import Episode, EpisodeRecorder, episode_metrics
 from tune_experiments.play.game.human_data import HumanEpisode, save_episode
 from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import action_name
 from tune_experiments.play.show import page_title, team_title
 from tune_experiments.play.spectator import checked_drawing
 from tune_experiments.play.viewer.page import ShownTeam, encode_png, render_page
@@ -48,6 +48,7 @@ _USUAL_KEYS = {
     "wait": " ",
     "pass": " ",
     "interact": "e",
+    **{digit: digit for digit in string.digits},
 }
 _OTHER_KEYS = string.digits[1:] + string.ascii_lowercase
 
@@ -66,17 +67,15 @@ class HumanGame:
 
         Raises UserError for an unknown agent, factored actions, or a folder that cannot be written.
         """
-        there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK):
-            raise UserError(f"episodes cannot be saved in {folder}: name another folder with --record")
+        check_folder(folder, "--record")
         self.world = loaded.make_world(1)
         if isinstance(self.world.action_spec, dict):
             raise UserError(f"{loaded.experiment.name} has factored actions, which a person cannot choose by keys")
         self.agent = _agent_number(name, self.world.agents)
         self._loaded, self._seed, self._folder = loaded, seed, folder
         self._team = team_title(loaded) or trial_name(loaded.method, loaded.seed)
-        names = tuple(getattr(self.world, "action_names", ())) or tuple(map(str, range(self.world.action_spec)))
-        self._names, self._keys = names, assign_keys(names)
+        self._names = [action_name(self.world, self.agent, action) for action in range(self.world.action_spec)]
+        self._keys = assign_keys(self._names)
         self._stack = contextlib.ExitStack()
         self._stack.enter_context(contextlib.closing(self.world))
         self._stack.enter_context(loaded.showing_attention())

@@ -97,17 +97,17 @@ function bars(likely, action) {
 
 function jointMap(joint, episode, step) {
   const values = bytes(joint), side = Math.round(Math.sqrt(values.length)), cell = `${Math.max(6, Math.floor(220 / side))}px`;
-  const names = Array.from({length: side}, (_, number) => episode.actions[number] ?? String(number));
+  const [rowNames, columnNames] = episode.actions;
   const said = make("p", {class: "quiet"}, `rows: ${episode.agents[0]}, columns: ${episode.agents[1]}; stronger colours mean higher probabilities`);
   const box = (row, column) => {
-    const root = values[row * side + column], text = `${names[row]} and ${names[column]}: ${percent((root / 255) ** 2)}`;
+    const root = values[row * side + column], text = `${rowNames[row]} and ${columnNames[column]}: ${percent((root / 255) ** 2)}`;
     const say = () => { said.textContent = text; }, made = make("td", {"aria-label": text, onpointermove: say, onpointerdown: say});
     made.style.background = shade(root);
     made.style.width = made.style.height = cell;
     return made;
   };
-  const head = make("tr", {}, make("td"), ...names.map((name) => make("th", {scope: "col"}, name)));
-  const rows = names.map((name, row) => make("tr", {}, make("th", {scope: "row"}, name), ...names.map((_, column) => box(row, column))));
+  const head = make("tr", {}, make("td"), ...columnNames.map((name) => make("th", {scope: "col"}, name)));
+  const rows = rowNames.map((name, row) => make("tr", {}, make("th", {scope: "row"}, name), ...columnNames.map((_, column) => box(row, column))));
   const map = make("table", {class: "map", "aria-label": "joint policy"}, head, ...rows);
   return [heading(`joint policy${step.weights.length ? ` (mixture of ${step.weights.length})` : ""}`), make("div", {class: "scroll"}, map), said];
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 from tune_experiments.core.config_json import config_to_json, first_differences
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import check_for_other_files, read_json, write_json
+from tune_experiments.core.files import check_folder, check_for_other_files, read_json, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import RESULTS_FILE, Result, replace_rows
@@ -73,7 +73,8 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
 
 
 def check_out(out: Path) -> None:
-    """Check that a folder holds only tests of teams, else raise UserError."""
+    """Check that a folder can be written and holds only tests of teams, else raise UserError."""
+    check_folder(out, "--out")
     check_for_other_files(out, _OWN)
     if (out / RESULTS_FILE).exists() and not (out / KIND).exists():
         raise UserError(f"{out} has results without {KIND}, the description of their tests; use a new --out folder")
