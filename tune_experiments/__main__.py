@@ -10,6 +10,7 @@ if __name__ == "__main__":
     append_current_folder()
 
 # isort: split
+import importlib
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, ending_threads, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
+from tune_experiments.experiment.base_experiment import PACKAGE
 from tune_experiments.experiment.command_line import given_config_file
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.launch import saved_results
@@ -216,7 +218,7 @@ def read_command(words: Sequence[str]) -> Any:
 
 
 def _run(words: Sequence[str], prog: str) -> int:
-    """Run the experiment named by the first word; without one, list all."""
+    """Run the experiment, or the script that tests trained teams, named by the first word; without one, list all."""
     known = known_experiments()
     if not words or words[0] in _HELP:
         print(f"usage: concord run EXPERIMENT [--flag value ...]\n\nexperiments:\n  {f'{chr(10)}  '.join(known)}")
@@ -227,6 +229,8 @@ def _run(words: Sequence[str], prog: str) -> int:
     name = match_name(words[0], known)
     if ":" not in name and name not in known:
         raise UserError(f"no experiment is called {name!r}; {_hint(name, known, 'concord run lists them')}")
+    if name in known and not hasattr(script := importlib.import_module(f"{PACKAGE}.{name}"), "EXPERIMENT"):
+        return int(script.main(words[1:], f"{prog} {name}"))
     return run_experiment(find_experiment(name), words[1:], f"{prog} {name}".strip())
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.tune_experiments.experiments import UNTRAINED
 from tests.tune_experiments.run.bomb import BOMB
 from tests.tune_experiments.run.refusals import DEAD, SMOKE, assert_contract, checked, refusal, save
 from tune_experiments import load_policy, matrix_game
@@ -132,6 +133,7 @@ WORDS = [
     ("qqqq", "qqqq", "concord --help"),
     ("export-adapter", "export-adapter", "export-adapters"),
     ("run furnmove_snyc", "furnmove_snyc", "furnmove_sync"),
+    *((f"run {name} {{at}}/missing", "{at}/missing") for name in sorted(UNTRAINED)),
     ("envs mine", "concord envs", "mine"),
     ("play x --seed -1", "--seed"),
     ("render x --seed -1", "--seed"),
