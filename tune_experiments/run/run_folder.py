@@ -143,6 +143,14 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
         )
 
 
+def check_writable(out: Path) -> None:
+    """Raise UserError where the folder of a run is a file, or cannot be written or made; it is not made here."""
+    there = next(place for place in (out.absolute(), *out.absolute().parents) if os.path.lexists(place))
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        fault = "cannot be written" if there.is_dir() else "is not a folder"
+        raise UserError(f"{out} cannot hold a run, because {there} {fault}; use another --out folder")
+
+
 def check_no_other_files(out: Path | str, names: Iterable[str]) -> None:
     """Raise UserError unless a folder is a run folder or holds no visible files."""
     foreign = sorted(name for name in names if not name.startswith("."))
