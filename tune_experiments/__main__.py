@@ -36,7 +36,6 @@ from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.export import Export, check_metrics, describe_differences, export, name_runs, read_run
 from tune_experiments.play import team_commands as team
 from tune_experiments.results import comparison
-from tune_experiments.results.rows import read_results
 
 
 @dataclass(frozen=True)
@@ -97,16 +96,17 @@ def table(command: Table, console: Console) -> None:
 
 
 def _show_run(path: Path, command: Table, console: Console) -> None:
-    from tune_experiments.launch.report import record, show_results
+    from tune_experiments.launch.report import record, show_record
     from tune_experiments.run.stored_run import StoredRun
 
     run = StoredRun.open(path, command.allow)
-    if not read_results(path):
+    saved = record(run, needs_provenance=command.save is not None)
+    if not saved.results:
         raise UserError(f"{path} has no results yet; the experiment's command with this --out continues it")
     if command.save is None:
-        show_results(run, console)
+        show_record(run, saved, console)
     else:
-        saved_results.write_saved(record(run, needs_provenance=True), command.save)
+        saved_results.write_saved(saved, command.save)
         console.print(f"wrote {command.save}")
 
 
