@@ -296,7 +296,7 @@ class Session(Generic[Config]):
         begun: Mapping[str, int],
         plans: Mapping[str, Plan],
         watch: TrialWatch | None,
-        signals: Sequence[int],
+        signals: list[int],
     ) -> dict[str, str]:
         """Run sessions of Ray Tune on the cluster, each with as many trials as fit; started trials come first."""
         workers, device = [plan.workers for plan in plans.values()], self.options.device
@@ -317,6 +317,7 @@ class Session(Generic[Config]):
                 searcher=session.searcher,
                 tune_scheduler=session.tune_scheduler,
                 watch=watch,
+                signals=signals,
             )
             if signals or (watch is not None and watch.failure is not None):
                 break
