@@ -10,6 +10,7 @@ if __name__ == "__main__":
     append_current_folder()
 
 # isort: split
+import importlib
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, ending_threads, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
+from tune_experiments.experiment.base_experiment import PACKAGE
 from tune_experiments.experiment.command_line import given_config_file
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.launch import saved_results
@@ -34,7 +36,6 @@ from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.export import Export, check_metrics, describe_differences, export, name_runs, read_run
 from tune_experiments.play import team_commands as team
 from tune_experiments.results import comparison
-from tune_experiments.results.rows import read_results
 
 
 @dataclass(frozen=True)
@@ -97,16 +98,17 @@ def table(command: Table, console: Console) -> None:
 
 
 def _show_run(path: Path, command: Table, console: Console) -> None:
-    from tune_experiments.launch.report import record, show_results
+    from tune_experiments.launch.report import record, show_record
     from tune_experiments.run.stored_run import StoredRun
 
     run = StoredRun.open(path, command.allow)
-    if not read_results(path):
+    saved = record(run, needs_provenance=command.save is not None)
+    if not saved.results:
         raise UserError(f"{path} has no results yet; the experiment's command with this --out continues it")
     if command.save is None:
-        show_results(run, console)
+        show_record(run, saved, console)
     else:
-        saved_results.write_saved(record(run, needs_provenance=True), command.save)
+        saved_results.write_saved(saved, command.save)
         console.print(f"wrote {command.save}")
 
 
@@ -218,7 +220,7 @@ def read_command(words: Sequence[str]) -> Any:
 
 
 def _run(words: Sequence[str], prog: str) -> int:
-    """Run the experiment named by the first word; without one, list all."""
+    """Run the experiment, or the script that tests trained teams, named by the first word; without one, list all."""
     known = known_experiments()
     if not words or words[0] in _HELP:
         print(f"usage: concord run EXPERIMENT [--flag value ...]\n\nexperiments:\n  {f'{chr(10)}  '.join(known)}")
@@ -229,6 +231,8 @@ def _run(words: Sequence[str], prog: str) -> int:
     name = match_name(words[0], known)
     if ":" not in name and name not in known:
         raise UserError(f"no experiment is called {name!r}; {_hint(name, known, 'concord run lists them')}")
+    if name in known and not hasattr(script := importlib.import_module(f"{PACKAGE}.{name}"), "EXPERIMENT"):
+        return int(script.main(words[1:], f"{prog} {name}"))
     return run_experiment(find_experiment(name), words[1:], f"{prog} {name}".strip())
 
 

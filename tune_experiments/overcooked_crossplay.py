@@ -42,9 +42,9 @@ class CrossPlay:
 
 
 @exits_with_one_sentence
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, prog: str | None = None) -> None:
     """Play all pairs and write the report."""
-    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
+    command = read_command(sys.argv[1:] if arguments is None else list(arguments), prog)
     import torch
 
     from tune_experiments.overcooked.crossplay import (
@@ -69,9 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         console.print(line)
 
 
-def read_command(words: Sequence[str]) -> CrossPlay:
+def read_command(words: Sequence[str], prog: str | None = None) -> CrossPlay:
     """Parse the command line; tyro reports its own errors."""
-    command = tyro.cli(CrossPlay, args=words, description=__doc__)
+    command = tyro.cli(CrossPlay, prog=prog, args=words, description=__doc__)
     check_folders(command)
     if not command.runs or command.episodes < 1:
         raise UserError("cross-play needs one run folder or more, and --episodes of at least 1")

@@ -147,9 +147,9 @@ def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, episode_steps: int,
 
 
 @exits_with_one_sentence
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, prog: str | None = None) -> None:
     """Read the logs, test where needed, and draw."""
-    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
+    command = read_command(sys.argv[1:] if arguments is None else list(arguments), prog)
     import torch
 
     from tune_experiments.overcooked.crossplay import find_trials, report_folder
@@ -165,9 +165,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Terminal().print(line)
 
 
-def read_command(words: Sequence[str]) -> Returns:
+def read_command(words: Sequence[str], prog: str | None = None) -> Returns:
     """Parse the command line; tyro reports its own errors."""
-    command = tyro.cli(Returns, args=words, description=__doc__)
+    command = tyro.cli(Returns, prog=prog, args=words, description=__doc__)
     check_folders(command)
     if not command.runs or command.episodes < 1:
         raise UserError("a figure of rewards needs one run folder or more, and --episodes of at least 1")

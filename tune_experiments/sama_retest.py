@@ -69,9 +69,9 @@ class Retest:
 
 
 @exits_with_one_sentence
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, prog: str | None = None) -> None:
     """Test all teams, one after another, and write the tables."""
-    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
+    command = read_command(sys.argv[1:] if arguments is None else list(arguments), prog)
     import torch
 
     from tune_experiments.run.run_folder import read_config, read_sessions, with_announcement_times
@@ -117,9 +117,9 @@ def _this_session(command: Retest) -> dict[str, Any]:
     return session | {"command": shlex.join(named), ANNOUNCED: None}
 
 
-def read_command(words: Sequence[str]) -> Retest:
+def read_command(words: Sequence[str], prog: str | None = None) -> Retest:
     """Parse the command line; tyro reports its own errors."""
-    command = tyro.cli(Retest, args=words, description=__doc__)
+    command = tyro.cli(Retest, prog=prog, args=words, description=__doc__)
     check_folders(command)
     if command.episodes < 0:
         raise UserError("--episodes must be at least 0, and 0 means as many as in the run")

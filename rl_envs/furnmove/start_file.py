@@ -242,8 +242,10 @@ def _written(starts: Starts) -> dict[str, Any]:
 
 def _size_of(rooms: Sequence[Room]) -> str | None:
     """The size of the named rooms among these, by which a reader finds them again; None if none has a name."""
-    named = [sizes for room in rooms if (sizes := [size for size in SIZES if _is_named(room, size)])]
-    shared = [size for size in SIZES if all(size in sizes for sizes in named)]
+    named = {room.name: sizes for room in rooms if (sizes := _sizes_of(room)) is not None}
+    if other := next((name for name, sizes in named.items() if not sizes), None):
+        raise StartError(f"{other} is not the named room of this name, which would be read: give it another name")
+    shared = [size for size in SIZES if all(size in sizes for sizes in named.values())]
     if not shared:
         raise StartError(f"the named rooms are of {' and '.join(SIZES)} size, and a file has one: save two files")
     return shared[0] if named else None
@@ -263,9 +265,9 @@ def _written_place(row: int, column: int, turns: int, *, height: float = 0.0) ->
     return {"x": CELL_METRES * int(column), "y": height, "z": north, "rotation": QUARTER_TURN * int(turns)}
 
 
-def _is_named(room: Room, size: str) -> bool:
-    """Whether this name and size identify the room."""
+def _sizes_of(room: Room) -> list[str] | None:
+    """Sizes in which this is the named room of its name; None if no named room has it."""
     try:
-        return named_room(room.name, size) == room
+        return [size for size in SIZES if named_room(room.name, size) == room]
     except ValueError:
-        return False
+        return None

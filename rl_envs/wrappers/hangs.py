@@ -4,6 +4,7 @@ It reports the call and the line first. Training processes use it, because nothi
 them again.
 """
 
+import contextlib
 import os
 import sys
 import sysconfig
@@ -15,6 +16,8 @@ from types import FrameType
 
 TIMEOUT_VARIABLE = "CONCORD_FRAGMENT_SECONDS"
 """Environment variable with the number of seconds that a call, and a fragment of training, may take; default 540."""
+_MAX_SECONDS = 1e9
+"""Longest time limit, which Python's timers can hold."""
 _now: tuple[str, float, int] | None = None
 _watch: threading.Thread | None = None
 _LIBRARY = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
@@ -35,19 +38,22 @@ def call_ended() -> None:
 def watch(report: Callable[[str], None]) -> None:
     """Watch the calls of this process from now on; `report` gets the error message before the process ends.
 
-    Raises ValueError where the environment variable is no number above 0.
+    Raises ValueError as `timeout_seconds` does.
     """
     global _watch
     if _watch is None:
-        given = os.environ.get(TIMEOUT_VARIABLE, "540")
-        try:
-            seconds = float(given)
-        except ValueError:
-            seconds = 0.0
-        if not seconds > 0:
-            raise ValueError(f"{TIMEOUT_VARIABLE} is {given!r}: let it be a number of seconds above 0, or unset it")
-        _watch = threading.Thread(target=_look, args=(report, seconds), daemon=True, name="hang watch")
+        _watch = threading.Thread(target=_look, args=(report, timeout_seconds()), daemon=True, name="hang watch")
         _watch.start()
+
+
+def timeout_seconds() -> float:
+    """The time limit from the environment variable; ValueError where that is no number of seconds in its range."""
+    given = os.environ.get(TIMEOUT_VARIABLE, "540")
+    with contextlib.suppress(ValueError):
+        if 0 < float(given) <= _MAX_SECONDS:
+            return float(given)
+    limit = f"above 0 and at most {_MAX_SECONDS:,.0f}"
+    raise ValueError(f"{TIMEOUT_VARIABLE} is {given!r}: let it be a number of seconds {limit}, or unset it")
 
 
 def hang_message(seconds: float) -> str | None:

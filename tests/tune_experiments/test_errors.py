@@ -97,6 +97,23 @@ def test_what_tyro_cannot_read_is_named_and_ends_with_code_2(words, named, capsy
     assert named in said.err and "Traceback" not in said.err and said.out == ""
 
 
+EARLY = [("--out {at}/file", "{at}/file", "--out"), ("--out {at}/file/run", "{at}/file", "--out"), ("--device cuda",)]
+EARLY += [("CONCORD_FRAGMENT_SECONDS 9min", "CONCORD_FRAGMENT_SECONDS"), ("CONCORD_FRAGMENT_SECONDS inf", "inf")]
+
+
+@pytest.mark.parametrize(("words", "named"), [(words, named) for words, *named in EARLY])
+def test_what_is_refused_before_the_environment_is_played(script, tmp_path, monkeypatch, words, named):
+    monkeypatch.delenv("RAY_ADDRESS")
+    monkeypatch.setattr("tune_experiments.teams.inspection.probe", lambda *_: pytest.fail("it was played"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    (tmp_path / "file").touch()
+    flag, value = words.format(at=tmp_path).split()
+    if not flag.startswith("--"):
+        monkeypatch.setenv(flag, value)
+    sentence = script(*([flag, value] if flag.startswith("--") else []), experiment=TEAMS)
+    assert_contract(sentence, *(name.format(at=tmp_path) for name in named))
+
+
 def environment():
     """A function where a name is wanted."""
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.documented_commands import ROOT
+from tests.tune_experiments.experiments import UNTRAINED
 from tests.tune_experiments.run.bomb import BOMB
 from tests.tune_experiments.run.refusals import DEAD, SMOKE, assert_contract, checked, refusal, save
 from tune_experiments import load_policy, matrix_game
@@ -134,6 +135,7 @@ WORDS = [
     ("qqqq", "qqqq", "concord --help"),
     ("export-adapter", "export-adapter", "export-adapters"),
     ("run furnmove_snyc", "furnmove_snyc", "furnmove_sync"),
+    *((f"run {name} {{at}}/missing", "{at}/missing") for name in sorted(UNTRAINED)),
     ("envs mine", "concord envs", "mine"),
     ("play x --seed -1", "--seed"),
     ("render x --seed -1", "--seed"),
@@ -231,6 +233,7 @@ def test_a_command_that_tyro_cannot_read_is_named(words, named, capsys):
 
 
 NUMBERS = ("NaN", "-Infinity", "1e999", '"nan"', "1" + "0" * 400, "1" + "0" * 5000, "true")
+LISTS = [{"main_comparisons": 5}, {"main_comparisons": [5]}, {"pretrained_models": ["a"]}]
 DAMAGED = [
     *(("results.jsonl", json.dumps(LINE).replace('"value": 1.0', f'"value": {one}') + "\n") for one in NUMBERS),
     *(("results.jsonl", f"{json.dumps(LINE)}\n{one}\n") for one in ("{]", "[]", '{"metric": "success"}', "{")),
@@ -243,7 +246,18 @@ DAMAGED = [
     ("manifest.json", {"sessions": []}),
     *(
         ("manifest.json", {"sessions": [{"command": "x", "git": None, "versions": {}} | one]})
-        for one in ({"command": 5}, {"git": 5}, {"git": {}}, {"git": {"commit": 5, "dirty": False}}, {"versions": None})
+        for one in (
+            {"command": 5},
+            {"command": ""},
+            {"command": "x 'y"},
+            {"seeds": 5},
+            {"seeds": ["a"]},
+            *LISTS,
+            {"git": 5},
+            {"git": {}},
+            {"git": {"commit": 5, "dirty": False}},
+            {"versions": None},
+        )
     ),
     *(("search.json", one) for one in ({}, {"by": 5}, {"by": {"random": 1}}, "{", BOMB)),
     ("config.json", "{"),

@@ -53,8 +53,12 @@ class ConfigFile:
 
 
 def read_config_file(path: Path) -> ConfigFile:
-    """Read a configuration file; UserError if it is missing or not a YAML mapping."""
+    """Read a configuration file; UserError if it is missing, not a YAML mapping, or another file of a run folder."""
     import yaml
+
+    runs = (one / CONFIG_YAML for one in (path, *path.parents) if (one / "trials").is_dir())
+    if path.suffix not in (".yaml", ".yml") and (own := next(filter(Path.is_file, runs), None)):
+        raise UserError(f"--config {path} is in a run folder and is not its file of flags: name {own}")
 
     class Loader(yaml.SafeLoader):
         """Reads `1e-4` as a number, as YAML 1.2 does, and refuses a key given twice, in either spelling."""

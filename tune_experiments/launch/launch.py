@@ -10,12 +10,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from rl_envs.core.errors import CustomEnvError
+from rl_envs.wrappers import hangs
 from rl_models.errors import InputError
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import refusing_gpu
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import continuation_rules, grown_values, with_flags
 from tune_experiments.core.errors import UserError, one_line
+from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
@@ -31,8 +33,8 @@ from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.curriculum_state import check_transfers
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.ray_cluster import (
+    check_device,
     check_this_machine,
-    checked_device,
     ray_cluster,
     trials_at_once,
     usable_gpus,
@@ -40,7 +42,15 @@ from tune_experiments.run.ray_cluster import (
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.reports import TrialWatch
 from tune_experiments.run.request import Request, is_past, make_plan, make_request, slice_end, trained_env_steps
-from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, MODELS, RunFolder, read_config, read_sessions
+from tune_experiments.run.run_folder import (
+    ANNOUNCED,
+    CONFIG_FILE,
+    MODELS,
+    RunFolder,
+    check_writable,
+    read_config,
+    read_sessions,
+)
 from tune_experiments.run.speed import cost
 from tune_experiments.run.stored_run import StoredRun
 from tune_experiments.run.trial_errors import with_advice
@@ -286,7 +296,7 @@ class Session(Generic[Config]):
         begun: Mapping[str, int],
         plans: Mapping[str, Plan],
         watch: TrialWatch | None,
-        signals: Sequence[int],
+        signals: list[int],
     ) -> dict[str, str]:
         """Run sessions of Ray Tune on the cluster, each with as many trials as fit; started trials come first."""
         workers, device = [plan.workers for plan in plans.values()], self.options.device
@@ -307,6 +317,7 @@ class Session(Generic[Config]):
                 searcher=session.searcher,
                 tune_scheduler=session.tune_scheduler,
                 watch=watch,
+                signals=signals,
             )
             if signals or (watch is not None and watch.failure is not None):
                 break
@@ -334,21 +345,23 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
         raise UserError(f"--seeds {taken[0]}: training and a test or validation have equal episodes: name another seed")
     check_for_secrets(config)
+    check_device(options.device, options.local)
+    if parse_uri(out) is None:
+        check_writable(out)
     presets, may_differ = experiment.presets, options.config is not None or options.preset not in experiment.presets
     not_given = list(presets.values()) if may_differ else [presets[options.preset]]
     refuses = not may_differ and not options.search_over  # a setting of the search may read what this one does not
     for note in check_flags(config, experiment.methods(config), not_given, options.local, refuses):
         Terminal().print(note)
     try:
+        hangs.timeout_seconds()
         stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None
         config = experiment.inspect(config, Terminal().print, stored)
         experiment.check(config)
         for method in experiment.methods(config):
             plan = experiment.plan(config, method, options.seeds[0], None)
-            if options.local:
-                checked_device(options.device)
-            else:
-                check_this_machine(plan.workers.cpus, options.device)
+            if not options.local:
+                check_this_machine(plan.workers.cpus)
             for stage in plan.stages:
                 with contextlib.closing(stage.plan.make_world(num_worlds=1, first_world=0)) as world:
                     world.reset(options.seeds[0])

@@ -24,7 +24,14 @@ def show_results(
     run: StoredRun, console: Console, uri: str | None = None
 ) -> tuple[Sequence[Result], Sequence[PaperTable]]:
     """Write and print tables and figures of a run folder; rows and tables."""
-    saved, out, experiment = record(run), run.path, run.experiment
+    return show_record(run, record(run), console, uri)
+
+
+def show_record(
+    run: StoredRun, saved: SavedRun, console: Console, uri: str | None = None
+) -> tuple[Sequence[Result], Sequence[PaperTable]]:
+    """The same, of what `record` has read."""
+    out, experiment = run.path, run.experiment
     if not saved.results:
         return [], []
     tables, trials = saved.tables(experiment), run.tested

@@ -47,7 +47,7 @@ class Probe:
         limit_from: Attribute of the environment with the time limit, empty if it is assumed, None if it is set.
         legal_share: Share of legal actions; None without masks.
         ended: `terminated`, `truncated`, or empty if it was not played to its end.
-        left: Agent -> env step after which it left before the others.
+        left: Agent -> env step after which it left before the others; 0 if it was absent from the start.
         waits: Whether an agent did not act at some env steps.
         lowest_reward, highest_reward: Of one agent at one env step.
         team_return: Sum of the rewards of the first copy.
@@ -90,6 +90,7 @@ class Probe:
         obs, stepping, length = played.reset(0), 0.0, np.zeros(world.num_worlds, int)
         rewards = [np.zeros((0, world.num_worlds, world.num_agents))]
         self._record_ranges(obs, world)
+        self._note_leaving(obs, np.zeros(world.num_worlds, bool), {}, length)
         while (
             not self.ended or self._needs_more_episodes(obs, len(rewards))
         ) and time.monotonic() - began < self.seconds:
@@ -147,7 +148,7 @@ class Probe:
             ("agents", f"{len(self.agents)}: {_listed(self.agents)}"),
             *zip(["observations", *[""] * (len(observations) - 1)], observations, strict=True),
             ("actions", self._describe_actions()),
-            ("leaving", _listed([f"{name} after env step {step}" for name, step in self.left.items()]) or nobody),
+            ("leaving", _listed([*map(_leaving, self.left.items())]) or nobody),
             ("episode", f"{self.env_steps:,} env steps, {self.ended or f'cut after {self.seconds:.0f} s'}"),
             ("time limit", f"{self.limit:,} env steps, {'as configured' if self.limit_from is None else limit_from}"),
             ("rewards", f"{_number(self.lowest_reward)} to {_number(self.highest_reward)}, {total}"),
@@ -314,6 +315,11 @@ def _resident_megabytes() -> float | None:
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
     return None
+
+
+def _leaving(agent: tuple[str, int]) -> str:
+    name, step = agent
+    return f"{name} after env step {step}" if step else f"{name} absent from the start"
 
 
 def _number(value: float) -> str:

@@ -128,13 +128,18 @@ def _check_cpus(cpus: int, has_cpus: int, place: str) -> None:
         )
 
 
-def check_this_machine(cpus: int, device: DeviceChoice = "auto") -> None:
+def check_this_machine(cpus: int) -> None:
     """Raise UserError, before Ray starts, where a cluster on this machine could not run one trial.
 
     It checks nothing if RAY_ADDRESS names another one.
     """
     if not _address():
         _check_cpus(cpus, os.cpu_count() or 1, "this machine")
+
+
+def check_device(device: DeviceChoice, is_local: bool) -> None:
+    """Raise UserError where this machine must have a GPU and has none; RAY_ADDRESS may name a cluster that has one."""
+    if is_local or not _address():
         checked_device(device)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic
 
@@ -37,7 +38,7 @@ class StoredRun(Generic[Config]):
                 found[method] = dict(sorted(by_seed.items()))
         return found
 
-    @property
+    @cached_property
     def tested(self) -> dict[str, dict[int, Path]]:
         """Trials with test results of the present budget, as those of the tables."""
         budgets = grown_values(self.config)

@@ -112,13 +112,14 @@ def run_trials(
     searcher: Any = None,
     tune_scheduler: Any = None,
     watch: TrialWatch | None = None,
+    signals: list[int] | None = None,
 ) -> dict[str, str]:
     """Run trials until each has finished or failed permanently; trial name -> cause, for those that failed.
 
     `budgets` (env steps by trial) and `columns` (heading -> key of the log) are those of the progress display. Tune's
     own bookkeeping goes to a new folder in `out/tune`. A `searcher` provides the requests one at a time, and a
     `tune_scheduler` stops trials or lets them exploit others. Requests of a slice (`ends_at`) begin in order until its
-    end.
+    end. SIGUSR1, on which Tune ends its trials, is added to `signals`.
     """
     _keep_tune_quiet()
     from ray import tune
@@ -144,6 +145,8 @@ def run_trials(
         ).fit()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure
+    if signals is not None and results.num_terminated + results.num_errors < len(results):
+        signals.append(signal.SIGUSR1)
     return find_failures(results)
 
 
@@ -281,7 +284,7 @@ _STOP_SECONDS = 20.0
 
 
 @contextlib.contextmanager
-def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[Sequence[int]]:
+def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[list[int]]:
     """Context in which the first Control-C lets Tune end its trials, which takes seconds, and the second one exits.
 
     It gets the list of signals so far. SIGTERM, which Slurm and containers send, does the same (Ray would abort on it,

@@ -92,11 +92,12 @@ def test_starts_in_named_rooms_of_two_sizes_are_not_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_room_that_only_has_the_name_of_a_named_room_is_not_taken_for_it(tmp_path):
+def test_a_room_that_only_has_the_name_of_a_named_room_is_not_saved_because_that_would_be_read(tmp_path):
     named = room_by_name("test_room_01")
     double = type(named)(named.name, OPEN_ROOM.agent_cells, OPEN_ROOM.tv_cells, OPEN_ROOM.drawing)
-    save_starts(tmp_path / "starts.json", make_starts([double], 2, 3))
-    assert "room_size" not in json.loads((tmp_path / "starts.json").read_text())
+    with pytest.raises(StartError, match="test_room_01"):
+        save_starts(tmp_path / "starts.json", make_starts([double], 2, 3))
+    assert not list(tmp_path.iterdir())
 
 
 def test_rows_run_to_the_south_columns_to_the_east_and_rotations_clockwise(write):

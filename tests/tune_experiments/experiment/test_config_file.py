@@ -103,6 +103,16 @@ def test_a_file_that_is_missing_or_another_preset_beside_it_is_refused(tmp_path)
         read("--config", tmp_path / "mine.yaml", "--preset", "smoke")
 
 
+@pytest.mark.parametrize("name", ["", "config.json", "manifest.json", "trials/sync-seed0/metrics.jsonl"])
+def test_another_file_of_a_run_folder_is_refused_with_the_name_of_the_right_one(tmp_path, name):
+    (tmp_path / "trials/sync-seed0").mkdir(parents=True)
+    (tmp_path / "config.yaml").write_text("games: 64")
+    if name:
+        (tmp_path / name).write_text('{"games": 64}')
+    with pytest.raises(UserError, match=f"{tmp_path}/config.yaml"):
+        read("--config", tmp_path / name)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

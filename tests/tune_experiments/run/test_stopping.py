@@ -20,7 +20,7 @@ from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.launch import launch as launching
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
-from tune_experiments.run.tuning import find_failures, graceful_stop
+from tune_experiments.run.tuning import find_failures, graceful_stop, run_trials
 
 ROOT = Path(__file__).parents[3]
 STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -114,6 +114,20 @@ def test_failures_are_told_by_the_name_of_a_trials_folder_and_why():
 
     results = [result("stopped"), result("died", RuntimeError("no actor")), result("refused", refused="write --x 3")]
     assert find_failures(results) == {"died": "no actor", "refused": "write --x 3"}
+
+
+@pytest.mark.parametrize(("ended", "failed"), [(0, 1), (1, 0), (1, 1)])
+def test_trials_that_tune_left_unfinished_are_told_as_its_signal_so_that_no_other_session_begins(
+    tmp_path, monkeypatch, ended, failed
+):
+    class Results(list):
+        num_terminated, num_errors = ended, failed
+
+    left = Results([SimpleNamespace(metrics={}, path="/tune/trial", error=None)] * 2)
+    monkeypatch.setattr("ray.tune.Tuner", lambda *_, **__: SimpleNamespace(fit=lambda: left))
+    signals = []
+    run_trials([{"name": "trial"}], {}, concurrent=1, out=tmp_path, columns={}, signals=signals)
+    assert signals == [signal.SIGUSR1] * (ended + failed < 2)
 
 
 def raise_interrupt(*_, **__):

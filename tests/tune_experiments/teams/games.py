@@ -90,6 +90,17 @@ class Departing(Signal):
         return answer
 
 
+class Absent(Departing):
+    """`short` is not there from the start."""
+
+    leaves_after = 0
+
+    def reset(self, seed=None, options=None):
+        observations, infos = super().reset(seed=seed, options=options)
+        self.agents = [name for name in self.agents if name != "short"]
+        return {name: observations[name] for name in self.agents}, {name: infos[name] for name in self.agents}
+
+
 class SeldomDeparting(Departing):
     """The same, but only in every third episode somebody leaves before the others."""
 

@@ -150,6 +150,11 @@ def test_an_argument_that_a_world_does_not_take_is_named(changes, said):
         make_world(dataclasses.replace(small("overcooked-v0"), **changes))
 
 
+def test_an_agent_that_is_absent_from_the_start_has_not_left_after_the_first_env_step():
+    seen = probe(functools.partial(make_world, small(f"{GAMES}:Absent", agents_leave=True)))
+    assert seen.left == {"short": 0} and dict(seen.rows)["leaving"] == "short absent from the start"
+
+
 def test_one_episode_shows_who_leaves_when_which_limit_is_assumed_and_what_agents_earn():
     seen = probe(functools.partial(make_world, small(f"{GAMES}:Departing", agents_leave=True)))
     assert seen.agents == ("long", "short", "other")
