@@ -1,4 +1,4 @@
-"""A GRU over a fragment is `nn.GRUCell` step by step, cleared where episodes begin; sprites are followed over moments."""
+"""A GRU over a fragment is `nn.GRUCell` step by step, cleared at new episodes; sprites are followed over moments."""
 
 import pytest
 import torch
