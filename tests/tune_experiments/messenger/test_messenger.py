@@ -12,8 +12,10 @@ from rl_models.text.choice import TextEncoderConfig
 from rl_models.training.weight_transfer import matching
 from tests.rl_models.text.small import save_bert
 from tests.tune_experiments.fragments import update
+from tests.tune_experiments.run.refusals import DEAD, checked
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
+from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import MessengerConfig, make_world
 from tune_experiments.messenger.evaluation import (
     RANDOM_SHARE,
@@ -183,6 +185,20 @@ def test_the_movement_contrast_has_a_weight_and_0_leaves_it_out():
     assert len(plan(without, row, 0).stages[1].plan.objective.extra_losses) == 1
 
 
+@pytest.fixture
+def complaint(tmp_path, capsys, monkeypatch):
+    """What the script says to flags that it refuses; it would find no cluster if it went on."""
+    monkeypatch.setenv("RAY_ADDRESS", DEAD)
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+
+    def run(*flags):
+        code = main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "out"), *flags])
+        assert not (tmp_path / "out").exists()
+        return checked(code, capsys.readouterr().err)
+
+    return run
+
+
 def test_a_run_on_the_published_corpus_says_which_folder_it_had(monkeypatch, tmp_path):
     monkeypatch.setenv(FOLDER_VARIABLE, "corpus")
     monkeypatch.chdir(tmp_path)
@@ -190,6 +206,19 @@ def test_a_run_on_the_published_corpus_says_which_folder_it_had(monkeypatch, tmp
     monkeypatch.delenv(FOLDER_VARIABLE)
     assert config.texts == str(tmp_path / "corpus")
     assert dataclasses.replace(config).texts == config.texts
+
+
+def test_the_published_corpus_without_its_folder_is_one_sentence(complaint, tmp_path):
+    assert FOLDER_VARIABLE in complaint("--texts", "published")
+    assert "text_train.json" in complaint("--texts", str(tmp_path / "nowhere"))
+
+
+def test_an_encoder_that_cannot_be_had_is_one_sentence(complaint, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("there is no network here")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
+    assert "nobody/no-such-encoder" in complaint("--encoder.name", "nobody/no-such-encoder")
 
 
 def test_a_frozen_encoder_from_a_local_folder_learns_and_is_tested(tmp_path):

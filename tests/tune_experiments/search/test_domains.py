@@ -1,12 +1,18 @@
-"""Search spaces from the command line: any field, parsed and never evaluated."""
+"""Search spaces from the command line, parsed and never evaluated; and a search as a figure and in TensorBoard."""
 
+import math
+
+import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.hparams import metadata
 
 from tests.tune_experiments.run.refusals import assert_contract, refusal
 from tests.tune_experiments.search.test_settings import Config
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.search.settings import all_settings, draw_settings, parse_search_space
+from tune_experiments.search.folder import Ranked, draw_scores, write_hparams
+from tune_experiments.search.settings import Setting, all_settings, draw_settings, parse_search_space
 
 
 def values(words, count):
@@ -73,3 +79,43 @@ def test_a_field_has_one_domain_and_a_grid_no_range():
 def test_a_grid_needs_no_number():
     _, options = parse({"laptop": Config()}, ["--search-by", "grid", "--search-over", "epochs=grid:1,2"], "")
     assert (options.is_search, options.search) == (True, None)
+
+
+KEY = "valid/success"
+
+
+def ranked(number, values, *scores):
+    return Ranked(Setting(number, None, values), dict(enumerate(scores)), ())
+
+
+RANKING = {
+    "sync": [
+        ranked(0, {"rate": 0.1, "widths": (8, 8), "joint": True}, 0.5, 0.7),
+        ranked(1, {"rate": 0.001, "widths": (), "joint": False}, 0.25, math.nan),
+    ],
+    "marginal": [ranked(0, {"rate": 0.1}, 0.125)],
+}
+
+
+def test_a_search_without_a_finished_setting_is_no_error(tmp_path):
+    draw_scores(tmp_path / "plots", {"sync": []}, KEY)
+    write_hparams(tmp_path, {"sync": []}, KEY)
+
+
+def test_tensorboard_finds_values_and_scores_and_takes_the_seeds_of_a_setting_as_one_group(tmp_path):
+    for _ in range(2):  # a ranking that is made again
+        write_hparams(tmp_path, RANKING, KEY)
+    found = {}
+    for run in sorted((tmp_path / "hparams").iterdir()):
+        (file,) = run.iterdir()
+        events = EventAccumulator(str(file)).Reload()
+        data = events.SummaryMetadata(metadata.SESSION_START_INFO_TAG).plugin_data.content
+        start = metadata.parse_session_start_info_plugin_data(data)
+        values = {
+            name: value.string_value or value.number_value or value.bool_value for name, value in start.hparams.items()
+        }
+        found[run.name] = start.group_name, values, events.Scalars(KEY)[0].value
+    assert list(found) == ["marginal-setting00-seed0", *(f"sync-setting0{n}-seed{s}" for n in (0, 1) for s in (0, 1))]
+    group, values, score = found["sync-setting00-seed1"]
+    assert (group, score) == (found["sync-setting00-seed0"][0], np.float32(0.7))
+    assert values == {"method": "sync", "rate": 0.1, "widths": "(8, 8)", "joint": True}

@@ -164,11 +164,8 @@ def reader_of_signposts(encoder=""):
     network = dataclasses.replace(LAPTOP.network, reader=reader, text_encoder=encoder, hidden_sizes=(32,))
     constants = {"learning_rate": 0.02, "value_coef": 0.25, "num_epochs": 4, "num_minibatches": 1}
     learner = dataclasses.replace(LAPTOP.learner, **constants)
-    sizes = {"max_sentences": 2, "max_words": 16, "budget_env_steps": 12_000}
-    arguments = '{"colours": 2}'
-    return dataclasses.replace(
-        LAPTOP, env=SIGNPOSTS, env_arguments=arguments, network=network, learner=learner, **sizes
-    )
+    game = {"env": SIGNPOSTS, "env_arguments": '{"colours": 2}', "max_sentences": 2, "max_words": 16}
+    return dataclasses.replace(LAPTOP, **game, network=network, learner=learner, budget_env_steps=12_000)
 
 
 @pytest.mark.long
