@@ -17,9 +17,10 @@ from gymnasium.spaces import Space
 from rl_envs.core.errors import CustomEnvError, warn_once
 from rl_envs.core.spec import Array, checked_picture
 from rl_envs.wrappers.custom.choices import Choices
-from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, layers, peek, staying_here
+from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, layers, peek
 from rl_envs.wrappers.custom.frame import Answer, Frame
 from rl_envs.wrappers.custom.layout import LeafMismatch
+from rl_envs.wrappers.custom.process_settings import undoing_changes
 from rl_envs.wrappers.custom.values import (
     Mismatch,
     flag,
@@ -64,7 +65,8 @@ class CheckedEnv:
 
     def informs_of_masks(self) -> bool:
         """Whether infos contain action masks; resets the environment to find out."""
-        self.reset(0)
+        with undoing_changes(env_name(self.env)):
+            self.reset(0)
         self._episodes = 0  # this reset does not count as one of the checked episodes
         return self._choices.are_in_infos
 
@@ -72,8 +74,7 @@ class CheckedEnv:
         """Begin an episode."""
         self._episodes += 1
         self._length = 0
-        with staying_here(env_name(self.env)):
-            answer = self._called("reset", seed=seed)
+        answer = self._called("reset", seed=seed)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             self._refuse(f"reset returned {short_repr(answer)}", "let it return observations and infos, two dicts")
         observations, infos = answer
