@@ -162,8 +162,8 @@ class CheckedEnv:
                 if is_full and (leaf := layout.rounded_leaf(frame.arrays, place, agent, observation)) is not None:
                     warn_once(
                         f"{env_name(self.env)}: the observation {leaf.key!r} loses differences between its numbers, "
-                        f"which are rounded to {layout.spec[leaf.key].dtype}: let the environment return smaller ones, "
-                        "such as the time since reset"
+                        "which networks read as float32: let the environment return smaller ones, such as the time "
+                        "since reset"
                     )
                 for leaf in layout.text_leaves[agent]:
                     frame.texts[leaf.key][place][agent] = layout.shown(leaf, observation)
