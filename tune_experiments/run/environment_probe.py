@@ -257,8 +257,8 @@ def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
         elif seen.env_steps_per_second > _REPEATED_ENV_STEPS:
             played = _begin_and_play(world)
             seen.uses_seed = difference(played, _begin_and_play(other)) is None
-            alone = seen.uses_seed and _begin_and_play(opened(1))
-            seen.shares_state = bool(alone) and difference(part(played, slice(1)), alone) is not None
+            if seen.uses_seed:
+                seen.shares_state = difference(part(played, slice(1)), _begin_and_play(opened(1))) is not None
         return seen
 
 
