@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import math
 import os
 import textwrap
 import time
@@ -17,7 +18,7 @@ from rl_envs.core.random_play import random_legal_actions
 from rl_envs.core.spec import Actions, Array, Arrays, NumbersSpec
 from rl_envs.core.world import StepResult
 from rl_envs.testing.contract import EpisodeCheck, check_observations, require
-from rl_envs.testing.recorder import Record, begin, difference, play, with_texts
+from rl_envs.testing.recorder import Record, begin, difference, part, play, with_texts
 from rl_envs.wrappers.custom.values import space_repr
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.team_world import MakeWorld
@@ -31,6 +32,10 @@ _REPEATED_ENV_STEPS = 20
 _ROUNDING = 1e-6
 """Largest sum of rewards that counts as 0, as a share of the largest one, for rounding in float32."""
 _IGNORED_SEED = "two episodes from reset(seed=0) differ, so no run can be repeated: seed all random numbers in reset"
+_SHARED_STATE = (
+    "copies share state, because one plays otherwise beside another than alone: let each have its own, not one of the "
+    "class, of a default argument, of a module, or of np.random"
+)
 _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
@@ -52,6 +57,7 @@ class Probe:
         lowest_reward, highest_reward: Of one agent at one env step.
         team_return: Sum of the rewards of the first copy.
         uses_seed: Whether two resets with one seed began equal episodes; None where that was not tried.
+        shares_state: Whether a copy's episode was another beside a second copy than alone; False where not tried.
         env_steps_per_second, megabytes: Speed of one process, and memory of one copy, None where it is unknown.
     """
 
@@ -63,6 +69,7 @@ class Probe:
         self.env_steps, self._episodes, self._is_paid, self._sums_to_0 = 0, 0, False, True
         self.megabytes: float | None = None
         self.uses_seed: bool | None = None
+        self.shares_state = False
         self._ranges: dict[str, tuple[float, float]] = {}
         self._legal: list[float] = []
         rewards, played_seconds = self._play(world)
@@ -155,6 +162,7 @@ class Probe:
             ("speed", f"{self.env_steps_per_second:,.0f} env steps a second, {self.copies} copies in one process"),
             ("memory", "not known" if self.megabytes is None else f"{memory} a copy"),
             *[("seed", _IGNORED_SEED)] * (self.uses_seed is False),
+            *[("copies", _SHARED_STATE)] * self.shares_state,
         ]
 
     def lines(self) -> list[str]:
@@ -248,12 +256,28 @@ def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
         if seen.is_world:
             _CheckedWorld(world).check_restored(other)
         elif seen.env_steps_per_second > _REPEATED_ENV_STEPS:
-            seen.uses_seed = difference(_begin_and_play(world), _begin_and_play(other)) is None
+            played = _begin_and_play(world)
+            seen.uses_seed = difference(played, _begin_and_play(other)) is None
+            if seen.uses_seed:
+                seen.shares_state = difference(part(played, slice(1)), _begin_and_play(opened(1))) is not None
         return seen
 
 
+class _OwnDraws:
+    """Random numbers of each world's own chance, the same in a batch of any size."""
+
+    def __init__(self, world: World) -> None:
+        self._chance, self._drawn = world.chance, 0
+
+    def random(self, shape: Sequence[int]) -> Array:
+        """Numbers in [0, 1), [B, ...]."""
+        count = math.prod(shape[1:])
+        self._drawn += count
+        return np.asarray(self._chance.policy_uniforms(count, self._drawn)).reshape(shape)
+
+
 def _begin_and_play(world: World) -> Record:
-    draws, first = np.random.default_rng(0), begin(world, 0)
+    first, draws = begin(world, 0), cast(np.random.Generator, _OwnDraws(world))
     return first + play(world, _REPEATED_ENV_STEPS, lambda one: random_legal_actions(one, one.observe(), draws))
 
 

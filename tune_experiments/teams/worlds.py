@@ -1,20 +1,17 @@
 """Worlds of the configured environment, for each method."""
 
-import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch
-
 from rl_envs import World
-from rl_envs.core.errors import CustomEnvError, warn_once
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.registry import find_entry_point, unknown_argument, world_class
 from rl_envs.testing.contract import check_declaration
 from rl_envs.wrappers import from_pettingzoo, hangs
-from rl_envs.wrappers.custom.declaration import Raising, described, staying_here
+from rl_envs.wrappers.custom.declaration import Raising, described
+from rl_envs.wrappers.custom.process_settings import undoing_changes
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import named_environment, parallel_env
 from rl_models.text.token_states import ModelTokens
@@ -48,12 +45,12 @@ def make_world(
 
     An environment of another package gets `render_mode`, and `more` options of `from_pettingzoo`; worlds of `rl_envs`
     can always render. CustomEnvError if there is no such environment, or it cannot be built; UserError if a world of
-    `rl_envs` has no such argument. What an environment changes for the whole process is undone (`_undoing_changes`).
+    `rl_envs` has no such argument. What an environment changes for the whole process is undone (`undoing_changes`).
     """
     if entry_point := find_entry_point(config.env):
         return _own_world(config, world_class(entry_point), num_worlds, first_world)
     arguments, limit = config.arguments(), config.max_episode_steps or None
-    with _undoing_changes(config.env):
+    with undoing_changes(config.env):
         if config.env.startswith(UNNAMED):
             make_own = functools.partial(unnamed_callable(config.env), **arguments)
             make_env: Any = functools.partial(parallel_env, make_own)
@@ -64,30 +61,6 @@ def make_world(
             return _own_world(config, make_env, num_worlds, first_world)
         options = {"max_episode_steps": limit, "agents_leave": config.agents_leave, **_numbers(config, method), **more}
         return from_pettingzoo(make_env, num_worlds, first_world, **options)
-
-
-@contextlib.contextmanager
-def _undoing_changes(env: str) -> Iterator[None]:
-    """Undo changes of the working directory and of torch's defaults, which the files and networks of the run follow."""
-    defaults = _torch_defaults()
-    with staying_here(env):
-        try:
-            yield
-        finally:
-            for name, (value, restore) in _torch_defaults().items():
-                if value != defaults[name][0]:
-                    restore(defaults[name][0])
-                    warn_once(f"{env} sets torch's default {name} to {value}, which is undone: let it name its {name}")
-
-
-def _torch_defaults() -> dict[str, tuple[Any, Callable[[Any], object]]]:
-    """Default of torch -> its value, and the function that sets it."""
-    device = torch.get_default_device()
-    return {
-        "dtype": (torch.get_default_dtype(), torch.set_default_dtype),
-        "device": (None if device == torch.device("cpu") else device, torch.set_default_device),
-        "gradient mode": (torch.is_grad_enabled(), torch.set_grad_enabled),
-    }
 
 
 def takes_argument(config: Config, name: str) -> bool:

@@ -17,9 +17,10 @@ from gymnasium.spaces import Space
 from rl_envs.core.errors import CustomEnvError, warn_once
 from rl_envs.core.spec import Array, checked_picture
 from rl_envs.wrappers.custom.choices import Choices
-from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, layers, peek, staying_here
+from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, layers, peek
 from rl_envs.wrappers.custom.frame import Answer, Frame
 from rl_envs.wrappers.custom.layout import LeafMismatch
+from rl_envs.wrappers.custom.process_settings import undoing_changes
 from rl_envs.wrappers.custom.values import (
     Mismatch,
     flag,
@@ -64,7 +65,8 @@ class CheckedEnv:
 
     def informs_of_masks(self) -> bool:
         """Whether infos contain action masks; resets the environment to find out."""
-        self.reset(0)
+        with undoing_changes(env_name(self.env)):
+            self.reset(0)
         self._episodes = 0  # this reset does not count as one of the checked episodes
         return self._choices.are_in_infos
 
@@ -72,8 +74,7 @@ class CheckedEnv:
         """Begin an episode."""
         self._episodes += 1
         self._length = 0
-        with staying_here(env_name(self.env)):
-            answer = self._called("reset", seed=seed)
+        answer = self._called("reset", seed=seed)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             self._refuse(f"reset returned {short_repr(answer)}", "let it return observations and infos, two dicts")
         observations, infos = answer
@@ -161,8 +162,8 @@ class CheckedEnv:
                 if is_full and (leaf := layout.rounded_leaf(frame.arrays, place, agent, observation)) is not None:
                     warn_once(
                         f"{env_name(self.env)}: the observation {leaf.key!r} loses differences between its numbers, "
-                        f"which are rounded to {layout.spec[leaf.key].dtype}: let the environment return smaller ones, "
-                        "such as the time since reset"
+                        "which networks read as float32: let the environment return smaller ones, such as the time "
+                        "since reset"
                     )
                 for leaf in layout.text_leaves[agent]:
                     frame.texts[leaf.key][place][agent] = layout.shown(leaf, observation)

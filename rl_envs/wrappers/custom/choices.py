@@ -1,21 +1,25 @@
 """Action masks and coordination sets of a custom environment.
 
 A mask is part of an agent's observation or of its infos. Infos that contain one only sometimes are refused: without a
-mask, all actions would be legal.
+mask, all actions would be legal. What other libraries call a mask is named, because it is not read as one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from rl_envs.core.errors import warn_once
 from rl_envs.core.spec import Array
 from rl_envs.wrappers.custom.actions import MaskMismatch
-from rl_envs.wrappers.custom.declaration import Declaration
+from rl_envs.wrappers.custom.declaration import Declaration, layers, peek
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK
 from rl_envs.wrappers.custom.turn_based import ACTS_NOW, WAITS
 from rl_envs.wrappers.custom.values import Mismatch, integer, short_repr
 
+_OTHER_KEYS = {"action_masks", "avail_actions", "available_actions", "legal_actions", "legal_moves", "valid_actions"}
+_OTHER_METHODS = ("action_masks", "get_avail_actions")
+"""What other libraries call masks, and methods that give them."""
 Refuse: TypeAlias = Callable[[str, str], NoReturn]
 """Raises the error with environment and env step: what is wrong, and how to fix it."""
 
@@ -78,6 +82,8 @@ class Choices:
         if _waits(observation):
             return
         informs = MASK in info
+        if is_first and not informs and self._declared.layout.masks[agent] is None:
+            _warn_of(_OTHER_KEYS & info.keys(), "infos")
         known = self._informs.setdefault(agent, informs and (is_first or self.are_in_infos))
         self.can_be_illegal |= known
         if informs != known:
@@ -135,6 +141,26 @@ class Choices:
                 "let the infos of an agent have coordination, the number of the set",
             )
         return next(iter(sets.values()), 0)
+
+
+def warn_of_other_masks(env: Any, declared: Declaration) -> None:
+    """Name entries of observations, and methods, that give masks by another name."""
+    shown = {
+        leaf.path[-1]
+        for own, count in zip(declared.layout.leaves, declared.actions, strict=True)
+        for leaf in own
+        if leaf.spec is not None and leaf.path and leaf.spec.shape == (count,)
+    }
+    _warn_of((_OTHER_KEYS | {"mask"}) & shown, "observations")
+    _warn_of([name for name in _OTHER_METHODS if any(callable(peek(layer, name)) for layer in layers(env))], "methods")
+
+
+def _warn_of(names: Collection[str], where: str) -> None:
+    if names:
+        warn_once(
+            f"{', '.join(sorted(names))} among the environment's {where} is not read as a mask, so actions may be "
+            f"illegal: let observations or infos have {MASK!r}"
+        )
 
 
 def _is_empty(mask: Any) -> bool:

@@ -15,6 +15,7 @@ from rl_envs.core.spec import Array
 from rl_envs.wrappers.custom.checked_env import CheckedEnv, close_quietly, is_played
 from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, described, env_name
 from rl_envs.wrappers.custom.frame import Answer, Frame, Turn
+from rl_envs.wrappers.custom.process_settings import undoing_changes
 from rl_envs.wrappers.custom.turn_based import TurnBased, is_turn_based
 from rl_envs.wrappers.custom.values import short_repr
 
@@ -35,6 +36,7 @@ class EnvCopies:
         except BaseException:
             self.close()
             raise
+        self._name = env_name(self.envs[0].env)
 
     def reset(self, rows: Array, seeds: Array) -> Frame:
         """Begin episodes in some games, [K] rows with [K] seeds."""
@@ -70,9 +72,10 @@ class EnvCopies:
         """Answers of some games, each to its own part of `given`, and their observations."""
         frame, answers = self._blank(len(rows)), []
         envs = [self.envs[row] for row in rows.tolist()]
-        for place, (env, own) in enumerate(zip(envs, given.tolist(), strict=True)):
-            answers.append(call(env, own))
-            env.write(frame, place, answers[-1])  # before another copy can write into a buffer that they share
+        with undoing_changes(self._name):
+            for place, (env, own) in enumerate(zip(envs, given.tolist(), strict=True)):
+                answers.append(call(env, own))
+                env.write(frame, place, answers[-1])  # before another copy can write into a buffer that they share
         if not self.declaration.layout.is_in_range(frame.arrays):
             for place, (env, answer) in enumerate(zip(envs, answers, strict=True)):
                 env.check_ranges(frame, place, answer)

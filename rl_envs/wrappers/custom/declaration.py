@@ -1,8 +1,6 @@
 """`Declaration`: what a custom environment declares before its first episode: agents, spaces, actions, time limit."""
 
-import contextlib
 import operator
-import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
@@ -265,26 +263,6 @@ class Raising:
             )
         where = f"the environment {env_name(self._env)} raised in {self._method}"
         raise EnvRaisedError(f"{where}: {described(error)}; {cure}") from error
-
-
-@contextlib.contextmanager
-def staying_here(env: str) -> Iterator[None]:
-    """Undo a change of the working directory, which the files of a run follow."""
-    try:
-        before = os.getcwd()
-    except OSError:  # it was deleted
-        yield
-        return
-    try:
-        yield
-    finally:
-        try:
-            has_moved = os.getcwd() != before
-        except OSError:  # the new one was deleted
-            has_moved = True
-        if has_moved:
-            os.chdir(before)
-            warn_once(f"{env} changes the working directory, which is undone: let it open files by full paths")
 
 
 def peek(env: Any, name: str) -> Any:

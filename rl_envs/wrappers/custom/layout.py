@@ -49,7 +49,7 @@ _WHOLE = "observation"
 _MAX_WIDTH = 2**20
 """Largest width of the one-hot vectors of one observation."""
 _HARMLESS = 2.0**-12
-"""Share of its declared range by which a number may change in the cast to the world's type; never a half or more."""
+"""Share of its declared range by which a number may change where networks read it as float32; never a half or more."""
 
 Shown: TypeAlias = str | tuple[str, ...]
 """Text of one key, or several texts."""
@@ -140,8 +140,7 @@ class Layout:
             for own in self.leaves
         ]
         self._rounded = [
-            [(leaf, most) for leaf in own if (most := _largest_rounding(leaf, self.spec[leaf.key])) is not None]
-            for own in self.leaves
+            [(leaf, most) for leaf in own if (most := _largest_rounding(leaf)) is not None] for own in self.leaves
         ]
         self.bounds = {key: self._joined(key, _declared_bounds) for key in self.spec}
         ranged = {leaf.key for own in self.leaves for leaf in own if leaf.bounds is not None}
@@ -183,14 +182,14 @@ class Layout:
                 arrays[leaf.key][row, agent][leaf.window] = leaf.value(observation)
 
     def rounded_leaf(self, arrays: Mapping[str, Array], row: int, agent: int, observation: Any) -> Leaf | None:
-        """An array of an agent that lost differences when it was written into arrays [K, N, ...]; None without one."""
+        """An array of an agent that loses differences in float32, as networks read arrays [K, N, ...]; None without."""
         for leaf, most in self._rounded[agent]:
             window: Any = (row, agent, *leaf.window)
             given, kept = np.asarray(leaf.of(observation)), arrays[leaf.key][window]
             if given.dtype.kind == "b":
                 continue
             with np.errstate(invalid="ignore", over="ignore"):
-                if (np.abs(kept.astype(given.dtype) - given.reshape(kept.shape)) > most).any():
+                if (np.abs(kept.astype(np.float32).astype(given.dtype) - given.reshape(kept.shape)) > most).any():
                     return leaf
         return None
 
@@ -318,18 +317,18 @@ def _range(leaf: Leaf) -> Bounds:
     return leaf.bounds or (leaf.spec.low, leaf.spec.high)
 
 
-def _largest_rounding(leaf: Leaf, kept: ArraySpec) -> Array | None:
-    """Largest harmless change of each entry in the cast to the world's type; None where no number changes by more."""
-    space, dtype = leaf.space, np.dtype(kept.dtype)
-    if not isinstance(space, spaces.Box) or space.dtype is None or dtype.kind != "f":
+def _largest_rounding(leaf: Leaf) -> Array | None:
+    """Largest harmless change of each entry in the cast to float32; None where no number changes by more."""
+    space = leaf.space
+    if not isinstance(space, spaces.Box) or space.dtype is None:
         return None
-    if space.dtype.kind == "f" and space.dtype.itemsize <= dtype.itemsize:
+    if space.dtype.kind == "f" and space.dtype.itemsize <= 4:
         return None
     low, high = (side.astype(np.float64) for side in (space.low, space.high))
     with np.errstate(over="ignore"):
         width = high - low
     most = np.where(width > 0, np.minimum(width * _HARMLESS, 0.5), 0.5)
-    return most if (np.maximum(abs(low), abs(high)) * np.finfo(dtype).eps / 2 > most).any() else None
+    return most if (np.maximum(abs(low), abs(high)) * np.finfo(np.float32).eps / 2 > most).any() else None
 
 
 def _declared_bounds(leaf: Leaf) -> Bounds:

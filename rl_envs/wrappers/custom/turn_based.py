@@ -5,6 +5,7 @@ that has ended is removed at once; a reward that it gets later is refused, and s
 """
 
 import contextlib
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -130,7 +131,7 @@ class TurnBased:
         self.agents = [name for name in agents if not _is_over(name, terminations, truncations)]
 
     def _observed(self, name: Any) -> dict[str, Any]:
-        observation = self.env.observe(name)
+        observation = copy.deepcopy(self.env.observe(name))  # its arrays may be filled again for the next agent
         own = dict(observation) if isinstance(observation, Mapping) else {_ALONE: observation}
         own[ACTS_NOW] = _ACTS if name == self._selected else WAITS
         return own

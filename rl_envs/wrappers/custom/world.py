@@ -37,8 +37,9 @@ from rl_envs.core.errors import CustomEnvError, warn_once
 from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
 from rl_envs.wrappers.custom.checked_env import CheckedEnv
+from rl_envs.wrappers.custom.choices import warn_of_other_masks
 from rl_envs.wrappers.custom.copies import EnvCopies, open_env
-from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, env_name, layers, listed_words, peek
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, env_name, listed_words
 from rl_envs.wrappers.custom.frame import Frame
 from rl_envs.wrappers.custom.layout import MASK, Bounds, Shown
 from rl_envs.wrappers.custom.processes import EnvProcesses
@@ -133,15 +134,11 @@ class PettingZooWorld(World):
                 "env steps of an episode whose actions can be kept: choose fewer (max_episode_steps, "
                 "--max-episode-steps)"
             )
-        has_legal = self._declared.has_legal or checked.informs_of_masks()
+        has_masks = self._declared.has_masks or checked.informs_of_masks()
         self._env_name = env_name(checked.env)
-        has_method = any(callable(peek(layer, "action_masks")) for layer in layers(checked.env))
-        if has_method and not (self._declared.has_masks or checked.informs_of_masks()):
-            warn_once(
-                f"{self._env_name}.action_masks is not read, so actions may be illegal: let observations or infos have "
-                f"{MASK!r}"
-            )
-        self._declare(has_legal)
+        if not has_masks:
+            warn_of_other_masks(checked.env, self._declared)
+        self._declare(has_masks or self._declared.has_legal)
 
     def __getstate__(self) -> dict[str, Any]:
         """Arguments and a snapshot, because few custom environments can be pickled."""

@@ -72,6 +72,15 @@ class Careless(Unlike):
         return super().reset(None, options)
 
 
+class Sharing(Signal):
+    """Its signals are those of the class, so a copy is paid by the signals of the copy that drew last."""
+
+    signals = {}  # noqa: RUF012
+
+    def draw(self):
+        self.signals.update({name: int(self.random.integers(3)) for name in self.possible_agents})
+
+
 class Counter(gymnasium.Env):
     """One agent counts up or down from a number that the seed fixes; terminated at 4 above it."""
 

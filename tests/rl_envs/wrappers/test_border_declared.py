@@ -304,9 +304,26 @@ def test_what_a_wrapper_adds_for_this_package_is_read():
     assert declared.coordination.all()
 
 
-def test_masks_that_are_given_by_a_method_are_named(caplog):
-    from_pettingzoo(lambda: Signal(action_masks=lambda: np.ones(3)))
-    assert "action_masks" in caplog.text
+def informed(env, answer, **info):
+    answer[-1] = dict.fromkeys(answer[0], info)
+    return answer
+
+
+OTHER_MASKS = {
+    "get_avail_actions": ({"get_avail_actions": lambda: np.ones((2, 3))}, True),
+    "action_masks": ({"action_masks": lambda: np.ones(3)}, True),
+    "legal_moves": ({"change": functools.partial(informed, legal_moves=[0, 2])}, True),
+    "avail_actions": ({"change": functools.partial(informed, avail_actions=[0], action_mask=[1, 0, 0])}, False),
+    "mask": ({"observation": spaces.Dict(mask=MASK)}, True),
+    "valid_actions": ({"observation": spaces.Dict(valid_actions=spaces.MultiBinary(2))}, False),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_MASKS)
+def test_masks_by_another_name_or_of_a_method_are_named(name, caplog):
+    arguments, is_named = OTHER_MASKS[name]
+    from_pettingzoo(lambda: Signal(**arguments))
+    assert (name in caplog.text) is is_named
 
 
 def test_a_coordination_set_must_be_one_of_the_declared_and_the_same_for_all():

@@ -119,7 +119,8 @@ IN_CAST = {
     "beyond 53 bits": ({"left": box(0, 2**60, np.uint64), "right": box(0, 2**60, np.int64)}, [2**53 + 1, 0], True),
     "rounding": (box(-np.inf, np.inf), [0.1, 12345.6789], False),
     "rounding in a narrow box": (box(250, 320), [273.15, 310.04], False),
-    "what no type changes": (box(0, 2**60, np.int64), [2**53 + 1, 0], False),
+    "whole numbers beyond 24 bits": (box(0, 2**31 - 1, np.int32), [2**24 + 1, 0], True),
+    "small ones in a wide box": (box(0, 2**60, np.int64), [2**24, 0], False),
     "whole numbers that float32 holds": (box(0, 2e9), [1_700_000_000, 2**24], False),
     "truth": (box(-np.inf, np.inf), [True, False], False),
 }

@@ -2,12 +2,14 @@
 
 import functools
 import logging
+import os
 import threading
 from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test, parallel_seed_test
@@ -300,6 +302,36 @@ def test_an_environment_that_raises_while_it_is_played_is_one_sentence_with_the_
     with pytest.raises(CustomEnvError, match=r"Signal.*step.*KeyError.*test_foreign.py, line"):
         world.step(team())
     world.close()
+
+
+SETTINGS = {
+    "working directory": (lambda: os.chdir("/"), os.getcwd),
+    "seterr": (lambda: np.seterr(all="raise"), np.geterr),
+    "logging": (lambda: logging.disable(logging.CRITICAL), lambda: logging.root.manager.disable),
+    "dtype": (lambda: torch.set_default_dtype(torch.float64), torch.get_default_dtype),
+    "gradient": (lambda: torch.set_grad_enabled(False), torch.is_grad_enabled),
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_settings_of_the_process_that_an_environment_changes_in_reset_or_step_are_undone_and_named(setting, caplog):
+    change, read = SETTINGS[setting]
+
+    def changed(env, answer):
+        if env.steps == env.at:
+            change()
+        return answer
+
+    kept = read()
+    for step in (0, 2):
+        world = from_pettingzoo(functools.partial(type(setting, (Signal,), {}), changed, at=step), 2)
+        for _ in range(2):
+            world.reset(0)
+            assert read() == kept
+            world.step(team(worlds=2))
+            world.step(team(worlds=2))
+            assert read() == kept
+    assert setting in caplog.text.partition("changes")[2]
 
 
 def test_pictures_are_the_environments_own():

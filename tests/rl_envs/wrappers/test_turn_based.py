@@ -33,6 +33,27 @@ def test_one_agent_chooses_at_a_time_and_the_actions_of_those_who_wait_are_ignor
     assert info["duration"][0, :2].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("ends", [False, True])
+def test_agents_whose_observations_are_written_into_one_array_see_their_own(ends):
+    class OneArray(Relay):
+        def __init__(self):
+            super().__init__(max_cycles=1, leaves=False)
+            self.seen = {"own": np.zeros(3, np.float32)}
+
+        def observation_space(self, agent):
+            return spaces.Dict(own=super().observation_space(agent))
+
+        def observe(self, agent):
+            self.seen["own"][:] = np.eye(3)[self.possible_agents.index(agent)]
+            return self.seen
+
+    world = from_pettingzoo(OneArray)
+    seen = world.reset(0)
+    for _ in range(3 * ends):
+        *_, info = world.step(np.zeros((1, 3), int))
+    assert ((info["final_obs"] if ends else seen)["own"] == np.eye(3)).all()
+
+
 def test_agents_that_wait_may_be_shown_a_mask_without_legal_actions():
     world = from_pettingzoo(TICTACTOE, 2)
     obs, draws = world.reset(0), np.random.default_rng(0)

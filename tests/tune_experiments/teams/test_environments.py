@@ -168,12 +168,17 @@ def test_one_episode_shows_who_leaves_when_which_limit_is_assumed_and_what_agent
     assert probe(functools.partial(make_world, small(f"{GAMES}:Meeting"))).limit_from == "max_cycles"
 
 
-@pytest.mark.parametrize(("name", "uses_seed"), [("Unlike", True), ("Careless", False)])
-def test_an_environment_that_ignores_its_seed_is_found(name, uses_seed):
+@pytest.mark.parametrize(
+    ("name", "uses_seed", "shares_state"),
+    [("Unlike", True, False), ("Careless", False, False), ("Sharing", True, True)],
+)
+def test_an_environment_that_ignores_its_seed_or_shares_its_state_is_found(name, uses_seed, shares_state):
     config, said = small(f"tests.rl_envs.wrappers.foreign_envs:{name}", agents_leave=True), []
     EXPERIMENT.inspect(config, said.append)
-    assert probe(functools.partial(make_world, config)).uses_seed is uses_seed
+    seen = probe(functools.partial(make_world, config))
+    assert (seen.uses_seed, seen.shares_state) == (uses_seed, shares_state)
     assert any("seed" in line for line in said) is not uses_seed
+    assert any("copies share" in line for line in said) is shares_state
 
 
 def test_an_agent_that_seldom_leaves_is_seen_and_the_record_is_of_the_first_episode():

@@ -1,0 +1,58 @@
+"""Settings of the whole process, which an environment must not change: what it changes is undone and named."""
+
+import contextlib
+import functools
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.errors import warn_once
+
+
+@contextlib.contextmanager
+def undoing_changes(env: str) -> Iterator[None]:
+    """Undo changes of settings that the files, the networks, the arrays and the log of a run follow."""
+    settings = _settings("torch" in sys.modules)
+    before = {name: read() for name, (read, _) in settings.items()}
+    try:
+        yield
+    finally:
+        for name, (read, restore) in settings.items():
+            if read() != before[name] is not None:
+                restore(before[name])
+                warn_once(f"{env} changes {name} of the whole process, which is undone: let it do without")
+
+
+@functools.cache
+def _settings(has_torch: bool) -> dict[str, tuple[Callable[[], Any], Callable[[Any], object]]]:
+    """Setting -> functions that read it and restore it; None where it cannot be read."""
+    found: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+        "the working directory": (_folder, os.chdir),
+        "the reaction to floating-point errors (np.seterr)": (np.geterr, lambda kept: np.seterr(**kept)),
+        "the level up to which nothing is logged (logging.disable)": (
+            lambda: logging.root.manager.disable,
+            logging.disable,
+        ),
+    }
+    if has_torch:
+        torch = sys.modules["torch"]
+        found |= {
+            "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+            "torch's default device": (
+                torch.get_default_device,
+                lambda device: torch.set_default_device(None if device == torch.device("cpu") else device),
+            ),
+            "torch's gradient mode": (torch.is_grad_enabled, torch.set_grad_enabled),
+        }
+    return found
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it was deleted
+        return None
