@@ -23,9 +23,10 @@ from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
+from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
+from rl_models.teams.tbone_team import tbone_team
 
 MICROSECONDS, PER_SECOND, MILLISECONDS = "us", "agent steps per CPU-second", "ms"
 ROOMS = 256
@@ -133,7 +134,7 @@ def chooser(world: FurnMove) -> Chooser:
 def team(agents: int = 2, seen_agents: int | None = None) -> TeamPolicy:
     """The paper's team; `seen_agents` is the number of agents in its observations, by default `agents`."""
     view = (num_channels(seen_agents or agents), VIEW, VIEW)
-    return tbone_team(TboneTeamConfig(), agents, view, NUM_ACTIONS)
+    return tbone_team(TboneConfig(), agents, view, NUM_ACTIONS)
 
 
 def cordial_impala() -> Impala:
