@@ -83,9 +83,10 @@ def _loop() -> LoopTimes:
 def _rllib(ours: LoopTimes) -> Iterator[Measurement]:
     """RLlib around the same policy and objective, and RLlib's stock env runners, which only sample here."""
     from benchmarks.harness import rllib_loops
-    from rl_models.rllib.config import Workers, rllib_config
+    from rl_models.rllib.config import rllib_config
+    from rl_models.rllib.workers import TrainingPlan, Workers
 
-    config = rllib_config(
+    plan = TrainingPlan(
         make_world=FurnMove,
         build_policy=team,
         objective=cordial_impala(),
@@ -93,7 +94,7 @@ def _rllib(ours: LoopTimes) -> Iterator[Measurement]:
         workers=Workers(worlds_per_runner=LOOP_WORLDS, fragment_length=LOOP_LENGTH),
         seed=0,
     )
-    yield from loop_measurements("furnmove.rllib_loop", rllib_loops.time_rllib_loop(config, LOOP_TURNS))
+    yield from loop_measurements("furnmove.rllib_loop", rllib_loops.time_rllib_loop(rllib_config(plan), LOOP_TURNS))
     env = {"world": "furnmove-v0", "arguments": {"num_agents": 2}}
     samplers = {
         "furnmove.stock_multi_agent_env": rllib_loops.stock_multi_agent_sampler(

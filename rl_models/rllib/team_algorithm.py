@@ -24,14 +24,7 @@ class TeamAlgorithm:
         logging.getLogger("ray.rllib").setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         self.plan = plan
-        self.algorithm = rllib_config(
-            make_world=plan.make_world,
-            build_policy=plan.build_policy,
-            objective=plan.objective,
-            optimiser=plan.optimiser,
-            workers=plan.workers,
-            seed=plan.seed,
-        ).build_algo()
+        self.algorithm = rllib_config(plan).build_algo()
         self._policy: TeamPolicy | None = None
         self._restarted = 0
 

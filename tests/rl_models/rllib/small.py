@@ -2,15 +2,12 @@
 
 import functools
 import time
-from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.rllib.config import rllib_config
 from rl_models.rllib.workers import TrainingPlan, Workers
 from tests.rl_models.training.small import cordial, rooms, team
 from tests.timeouts import TIMEOUT_SECONDS
@@ -29,23 +26,12 @@ def objective(kind, **arguments):
     return kind(extra_losses=(cordial(rooms(1)),), **arguments)
 
 
-@dataclass
-class Plan:
-    """What `TeamAlgorithm` wants."""
-
-    objective: Any
-    workers: Workers
-    make_world: Any = make_rooms
-    build_policy: Any = build_team
-    optimiser: Any = OptimiserSettings()  # noqa: RUF009 (frozen)
-    seed: int = 3
-
-    new_policy = TrainingPlan.new_policy
+trial = functools.partial(
+    TrainingPlan, make_world=make_rooms, build_policy=build_team, optimiser=OptimiserSettings(), seed=3
+)
 
 
-def plan(
-    kind=Ppo, runners=0, worlds=6, length=10, learners=0, aggregators=0, groups=1, optimiser=Plan.optimiser, **arguments
-):
+def plan(kind=Ppo, runners=0, worlds=6, length=10, learners=0, aggregators=0, groups=1, optimiser=None, **arguments):
     workers = Workers(
         runners=runners,
         worlds_per_runner=worlds,
@@ -54,18 +40,7 @@ def plan(
         learners=learners,
         aggregators=aggregators,
     )
-    return Plan(objective(kind, **arguments), workers, optimiser=optimiser)
-
-
-def config_of(one):
-    return rllib_config(
-        make_world=one.make_world,
-        build_policy=one.build_policy,
-        objective=one.objective,
-        optimiser=one.optimiser,
-        workers=one.workers,
-        seed=one.seed,
-    )
+    return trial(objective=objective(kind, **arguments), workers=workers, optimiser=optimiser or OptimiserSettings())
 
 
 IMPALA, PPO = Impala, Ppo

@@ -9,7 +9,7 @@ import torch
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
 from tests.rl_models.algorithms.small_qmix import objective, room_team, rooms
-from tests.rl_models.rllib.small import Plan
+from tests.rl_models.rllib.small import trial
 
 LOGGED = (
     "episode/return",
@@ -35,8 +35,9 @@ def algorithm(start):
     """Start a small trial of QMIX."""
 
     def build(runners=0, worlds=6, learners=0):
+        learned = objective(epsilon=Schedule.linear(1.0, 0.0, 144))
         workers = Workers(runners=runners, worlds_per_runner=worlds, fragment_length=12, learners=learners)
-        return start(Plan(objective(epsilon=Schedule.linear(1.0, 0.0, 144)), workers, rooms, build_team))
+        return start(trial(objective=learned, workers=workers, make_world=rooms, build_policy=build_team))
 
     return build
 

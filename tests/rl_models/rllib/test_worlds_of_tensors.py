@@ -5,10 +5,11 @@ import torch
 from rl_envs import make
 from rl_models.algorithms.ppo import Ppo
 from rl_models.networks.network_config import GridCnnConfig
+from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
 from rl_models.teams.grid_cnn_team import grid_cnn_team
-from tests.rl_models.rllib.small import Plan, config_of
+from tests.rl_models.rllib.small import trial
 
 
 def build_team():
@@ -24,7 +25,10 @@ def kitchens(arrays):
 def test_they_learn_from_tensors_as_from_arrays():
     weights = []
     for arrays in ("numpy", "torch"):
-        config = config_of(Plan(Ppo(), Workers(worlds_per_runner=4, fragment_length=10), kitchens(arrays), build_team))
+        workers = Workers(worlds_per_runner=4, fragment_length=10)
+        config = rllib_config(
+            trial(objective=Ppo(), workers=workers, make_world=kitchens(arrays), build_policy=build_team)
+        )
         learner = config.build_learner(env=None, spaces=None)
         learner.build()
         learner.update(episodes=FragmentEnvRunner(config=config).sample(num_timesteps=1))
