@@ -23,9 +23,10 @@ from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
+from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
+from rl_models.teams.tbone_team import tbone_team
 
 MICROSECONDS, PER_SECOND, MILLISECONDS = "us", "agent steps per CPU-second", "ms"
 ROOMS = 256
@@ -82,9 +83,10 @@ def _loop() -> LoopTimes:
 def _rllib(ours: LoopTimes) -> Iterator[Measurement]:
     """RLlib around the same policy and objective, and RLlib's stock env runners, which only sample here."""
     from benchmarks.harness import rllib_loops
-    from rl_models.rllib.config import Workers, rllib_config
+    from rl_models.rllib.config import rllib_config
+    from rl_models.rllib.workers import TrainingPlan, Workers
 
-    config = rllib_config(
+    plan = TrainingPlan(
         make_world=FurnMove,
         build_policy=team,
         objective=cordial_impala(),
@@ -92,7 +94,7 @@ def _rllib(ours: LoopTimes) -> Iterator[Measurement]:
         workers=Workers(worlds_per_runner=LOOP_WORLDS, fragment_length=LOOP_LENGTH),
         seed=0,
     )
-    yield from loop_measurements("furnmove.rllib_loop", rllib_loops.time_rllib_loop(config, LOOP_TURNS))
+    yield from loop_measurements("furnmove.rllib_loop", rllib_loops.time_rllib_loop(rllib_config(plan), LOOP_TURNS))
     env = {"world": "furnmove-v0", "arguments": {"num_agents": 2}}
     samplers = {
         "furnmove.stock_multi_agent_env": rllib_loops.stock_multi_agent_sampler(
@@ -133,7 +135,7 @@ def chooser(world: FurnMove) -> Chooser:
 def team(agents: int = 2, seen_agents: int | None = None) -> TeamPolicy:
     """The paper's team; `seen_agents` is the number of agents in its observations, by default `agents`."""
     view = (num_channels(seen_agents or agents), VIEW, VIEW)
-    return tbone_team(TboneTeamConfig(), agents, view, NUM_ACTIONS)
+    return tbone_team(TboneConfig(), agents, view, NUM_ACTIONS)
 
 
 def cordial_impala() -> Impala:

@@ -23,7 +23,8 @@ from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_envs.furnmove.frame_renderer import FrameRenderer
 from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.teams.tbone_team import VisualTeamConfig, visual_team
+from rl_models.networks.network_config import VisualConfig
+from rl_models.teams.tbone_team import tbone_team
 from tune_experiments import furnlift, furnmove_visual
 from tune_experiments.cordial_sync.config import MethodName
 from tune_experiments.experiment.plan import TrialPlan
@@ -50,7 +51,7 @@ def measure() -> Iterator[Measurement]:
 
 
 def _paper_loop() -> LoopTimes:
-    team = visual_team(VisualTeamConfig(), AGENTS, (84, 84, 3), NUM_ACTIONS)
+    team = tbone_team(VisualConfig(), AGENTS, (84, 84, 3), NUM_ACTIONS)
     loop = make_loop(_ready("full", 84), team, cordial_impala(), OptimiserSettings(), LOOP_LENGTH, spreads=True)
     return time_collect_and_update(*loop, LOOP_TURNS)
 

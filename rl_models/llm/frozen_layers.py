@@ -5,6 +5,7 @@ same states of them. They are cached up to a number of bytes; the least recently
 """
 
 import copy
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -16,6 +17,8 @@ from rl_models.llm.scoring import Packed, inner_model
 from rl_models.llm.tokens import Candidates, Ids
 
 Key: TypeAlias = tuple[Ids, Candidates]
+_ONE_AT_A_TIME = threading.Lock()
+"""Models of one process share states, and IMPALA learns in a thread of its own."""
 
 
 class FrozenLayers:
@@ -36,7 +39,8 @@ class FrozenLayers:
     def __call__(self, model: Any, packed: Packed, mask: Tensor, keys: Sequence[Key]) -> Tensor:
         """States of the last layer, [R, S, F], under a mask [R, 1, S, S]; `rl_models.llm.scoring.Encode`."""
         lower, upper = _parts(inner_model(model), self.last_layers)
-        inputs = self._lower_states(lower, packed, mask, keys)
+        with _ONE_AT_A_TIME:
+            inputs = self._lower_states(lower, packed, mask, keys)
         states: Tensor = upper(
             inputs_embeds=inputs, attention_mask=mask, position_ids=packed.positions, use_cache=False
         ).last_hidden_state

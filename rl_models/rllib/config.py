@@ -4,7 +4,6 @@ The connector takes fragments and returns one flat batch of tensors.
 """
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
@@ -15,13 +14,11 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from rl_models.algorithms.objective import Objective
-from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import Batch, Fragment, select_worlds, to_batch
-from rl_models.policy import TeamPolicy
 from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FailedFragment, FragmentEnvRunner
 from rl_models.rllib.learner import TeamImpalaLearner, TeamPpoLearner
 from rl_models.rllib.module import TeamModule
-from rl_models.rllib.workers import Workers
+from rl_models.rllib.workers import TrainingPlan, Workers
 from rl_models.team_world import MakeWorld
 
 _MAX_REQUESTS = 1_000_000
@@ -30,36 +27,29 @@ shard of an update while others get theirs: all later updates of IMPALA would th
 A training step queues a few updates and waits for the learners, so no limit is needed."""
 
 
-def rllib_config(
-    *,
-    make_world: MakeWorld,
-    build_policy: Callable[[], TeamPolicy],
-    objective: Objective,
-    optimiser: OptimiserSettings,
-    workers: Workers,
-    seed: int,
-) -> AlgorithmConfig:
+def rllib_config(plan: TrainingPlan) -> AlgorithmConfig:
     """Configure stock PPO or IMPALA, whichever fits the objective, with our runner, module and learner.
 
     Raises ValueError where a learner would have no world, or its replay is too small.
     """
+    objective, workers = plan.objective, plan.workers
     workers.check_learners(objective)
     config: AlgorithmConfig = PPOConfig() if objective.takes_turns else IMPALAConfig()
-    _set_workers(config, make_world, workers)
+    _set_workers(config, plan.make_world, workers)
     _set_batches(config, objective, workers)
     config.learners(
         learner_class=TeamPpoLearner if objective.takes_turns else TeamImpalaLearner,
-        learner_config_dict={"objective": objective, "optimiser": optimiser},
+        learner_config_dict={"objective": objective, "optimiser": plan.optimiser},
     )
     config.rl_module(
         rl_module_spec=RLModuleSpec(
             module_class=TeamModule,
             observation_space=PLACEHOLDER_SPACE,
             action_space=PLACEHOLDER_SPACE,
-            model_config={"build_policy": build_policy},
+            model_config={"build_policy": plan.build_policy},
         )
     )
-    config.debugging(seed=seed, log_level="ERROR")
+    config.debugging(seed=plan.seed, log_level="ERROR")
     return config
 
 

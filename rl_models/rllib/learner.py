@@ -28,7 +28,6 @@ from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from ray.rllib.policy.sample_batch import MultiAgentBatch
 from torch.distributed import TCPStore
 
-from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.batch import ALONE, Learners, Share
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
@@ -36,7 +35,7 @@ from rl_models.runtime.device import building_for, chosen_device, forbid_gpu, mo
 from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.schedule import Progress
 from rl_models.training import loop
-from rl_models.training.algorithm import SKIPPED_UPDATES
+from rl_models.training.algorithm import Tensors
 
 STATISTICS = "statistics"
 """Key of learners' results: statistics and `Share` of each learner's last minibatch, apart from RLlib's own."""
@@ -44,8 +43,6 @@ POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queu
 """Number of updates since the weights that acted; share of time spent in updates; number of waiting batches."""
 CPU_SECONDS = "cpu_seconds"
 """CPU-seconds of learners that are processes of their own, since the last log, summed over them."""
-REPLAY = "replay"
-"""Group of the first learner's replay in a checkpoint; that of learner 1 is `replay_1`, and so on."""
 _POLL_SECONDS = 1.0
 
 
@@ -64,7 +61,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
 
     def build(self) -> None:
         """Build as RLlib does."""
-        # IMPALA updates in a thread of its own; reading the training state waits for the end of an update.
+        # IMPALA updates in a thread of its own.
         self._updating = threading.Lock()
         self._rests_since = time.perf_counter()
         if self.config.num_learners and not self.config.num_gpus_per_learner:
@@ -135,27 +132,14 @@ class TeamLearner(PrivateLearner, TorchLearner):
     def after_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
         """No-op: coefficients and learning rates follow the objective's own progress."""
 
-    def training_state(self, with_weights: bool = True) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """Copies of weights, optimiser (both equal in all learners) and replay, and the progress."""
+    def training_state(self, with_weights: bool = True) -> tuple[Tensors, Progress]:
+        """See `loop.Learner.checkpoint`; waits for the end of an update."""
         with self._updating:
-            tensors: dict[str, dict[str, torch.Tensor]] = {}
-            if with_weights:
-                weights = self._policy.state_dict()
-                tensors["weights"] = {name: value.detach().to("cpu", copy=True) for name, value in weights.items()}
-                tensors["optimizer"] = optimiser_tensors(self.core.optimiser)
-                if skipped := self.core.skipped.tensors():
-                    tensors[SKIPPED_UPDATES] = skipped
-            if self.core.replay is not None:
-                tensors[self._replay_group] = self.core.replay.tensors()
-            return tensors, self.core.counted_progress()
+            return self.core.checkpoint(with_weights)
 
-    def restore_training_state(self, tensors: dict[str, dict[str, torch.Tensor]], progress: Progress) -> None:
+    def restore_training_state(self, tensors: Tensors, progress: Progress) -> None:
         """Continue exactly where `training_state` was taken."""
-        self._policy.load_state_dict(tensors["weights"])
-        load_optimiser(self.core.optimiser, tensors["optimizer"])
-        if self.core.replay is not None:
-            self.core.replay.load(tensors.get(self._replay_group, {}))
-        self.core.restore_progress(progress, tensors.get(SKIPPED_UPDATES, {}))
+        self.core.restore(tensors, progress)
         # A runner takes weights only if they are newer than its own, which an algorithm that has trained would not be.
         self.count_weights()
 
@@ -163,11 +147,6 @@ class TeamLearner(PrivateLearner, TorchLearner):
     def progress(self) -> Progress:
         """Progress of training."""
         return self.core.progress
-
-    @property
-    def _replay_group(self) -> str:
-        rank = self.core.learners.rank
-        return f"{REPLAY}_{rank}" if rank else REPLAY
 
     @property
     def _policy(self) -> TeamPolicy:

@@ -8,12 +8,12 @@ from typing import Any
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import SAMPLING, episode_means, items, sampling_speed
-from rl_models.rllib.learner import BUSY_SHARE, CPU_SECONDS, POLICY_LAG, QUEUE_LENGTH, REPLAY, STATISTICS
+from rl_models.rllib.learner import BUSY_SHARE, CPU_SECONDS, POLICY_LAG, QUEUE_LENGTH, STATISTICS
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, SKIPPED_UPDATES, Tensors
 from rl_models.training.loop import joined_statistics
-from rl_models.training.resharding import group_sizes, in_order, reshard_replays, reshard_snapshots
+from rl_models.training.resharding import group_sizes, in_order, replays_of, reshard_snapshots
 
 
 class TeamAlgorithm:
@@ -24,14 +24,7 @@ class TeamAlgorithm:
         logging.getLogger("ray.rllib").setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         self.plan = plan
-        self.algorithm = rllib_config(
-            make_world=plan.make_world,
-            build_policy=plan.build_policy,
-            objective=plan.objective,
-            optimiser=plan.optimiser,
-            workers=plan.workers,
-            seed=plan.seed,
-        ).build_algo()
+        self.algorithm = rllib_config(plan).build_algo()
         self._policy: TeamPolicy | None = None
         self._restarted = 0
 
@@ -92,12 +85,9 @@ class TeamAlgorithm:
         `reshard_snapshots` cannot redistribute them, worlds start new episodes.
         """
         workers = self.plan.workers
-        replays = in_order(tensors, REPLAY)
-        learners = max(1, workers.learners)
-        if (empty := self.plan.objective.new_replay()) is not None and len(replays) != learners:
-            replays = reshard_replays(replays, learners, empty.capacity)
         training = {name: tensors[name] for name in ("weights", "optimizer", *({SKIPPED_UPDATES} & tensors.keys()))}
-        training |= {f"{REPLAY}_{rank}" if rank else REPLAY: replay for rank, replay in enumerate(replays)}
+        if (empty := self.plan.objective.new_replay()) is not None:
+            training |= replays_of(tensors, max(1, workers.learners), empty.capacity)
         self.each_learner(lambda learner: learner.restore_training_state(training, progress))
         group = self.algorithm.env_runner_group
         # Wait, because RLlib drops weights for a runner that is still loading earlier ones.

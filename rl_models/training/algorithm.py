@@ -11,6 +11,9 @@ Tensors: TypeAlias = dict[str, dict[str, Any]]
 SKIPPED_UPDATES = "skipped_updates"
 """Group of a checkpoint that says which of the last updates were skipped; absent if none was."""
 
+REPLAY = "replay"
+"""Group of the first learner's replay in a checkpoint; that of learner 1 is `replay_1`, and so on."""
+
 RESTARTED = "restarted_games"
 """Key of the metrics of `train`: number of environments that `restore` could not restore; absent if there are none."""
 
@@ -21,6 +24,11 @@ there are none."""
 ENDED_EPISODES = "ended_episodes"
 """Key of the metrics of `train`: number of episodes over which `episode/NAME` are means; absent if none ended, and
 optional for trainers of which each call of `train` advances training."""
+
+
+def replay_group(rank: int) -> str:
+    """Group of a learner's replay in a checkpoint."""
+    return f"{REPLAY}_{rank}" if rank else REPLAY
 
 
 class Algorithm(Protocol):

@@ -8,16 +8,15 @@ import copy
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.team_world import TeamWorld
-from rl_models.training.algorithm import RESTARTED, SKIPPED_UPDATES, Tensors
+from rl_models.training.algorithm import RESTARTED, Tensors
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector
 from rl_models.training.loop import Learner
-from rl_models.training.resharding import in_order, reshard_replays, reshard_snapshots
+from rl_models.training.resharding import in_order, replays_of, reshard_snapshots
 
 BeforeCollect: TypeAlias = Callable[[TeamWorld, TeamPolicy, Progress], None]
 """Called with the world, the present policy and the progress before each fragment."""
@@ -78,16 +77,8 @@ class LocalAlgorithm:
 
         All are copies.
         """
-        tensors: Tensors = {
-            "weights": {n: value.detach().cpu().clone() for n, value in self.learner.policy.state_dict().items()},
-            "optimizer": optimiser_tensors(self.learner.optimiser),
-            "runner_0": self._collector.snapshot(),
-        }
-        if self.learner.replay is not None:
-            tensors["replay"] = self.learner.replay.tensors()
-        if skipped := self.learner.skipped.tensors():
-            tensors[SKIPPED_UPDATES] = skipped
-        return tensors, self.progress()
+        tensors, progress = self.learner.checkpoint()
+        return tensors | {"runner_0": self._collector.snapshot()}, progress
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue from a checkpoint, also one of several runners, groups or learners.
@@ -95,14 +86,8 @@ class LocalAlgorithm:
         Where the number of worlds differs, or `reshard_snapshots` cannot redistribute them, worlds start episodes that
         they have not played.
         """
-        self.learner.policy.load_state_dict(tensors["weights"])
-        load_optimiser(self.learner.optimiser, tensors["optimizer"])
-        self.learner.restore_progress(progress, tensors.get(SKIPPED_UPDATES, {}))
-        if self.learner.replay is not None:
-            replays = in_order(tensors, "replay")
-            if len(replays) > 1:
-                replays = reshard_replays(replays, 1, self.learner.replay.capacity)
-            self.learner.replay.load(replays[0] if replays else {})
+        replay = self.learner.replay
+        self.learner.restore(tensors | ({} if replay is None else replays_of(tensors, 1, replay.capacity)), progress)
         worlds = self._collector.worlds
         snapshots = reshard_snapshots(in_order(tensors, "runner"), [[world.num_worlds for world in worlds]])
         if snapshots is None:

@@ -17,7 +17,9 @@ from rl_models.algorithms.objective import APPROXIMATE_KL, CLIP_FRACTION, KL_ENT
 from rl_models.algorithms.optimiser import (
     OptimiserSettings,
     clip_gradients,
+    load_optimiser,
     make_optimiser,
+    optimiser_tensors,
     set_learning_rate,
     step_if_finite,
 )
@@ -41,6 +43,7 @@ from rl_models.runtime import device as devices
 from rl_models.runtime.cuda_graph import Graphed, Inputs, Outputs, is_capturing
 from rl_models.runtime.texts import TEXTS
 from rl_models.schedule import Progress
+from rl_models.training.algorithm import SKIPPED_UPDATES, Tensors, replay_group
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector
 
@@ -121,10 +124,27 @@ class Learner:
         """A copy of the progress in which the skipped updates are counted; synchronises with the device."""
         return replace(self.progress, skipped_updates=self.progress.skipped_updates + self.skipped.count())
 
-    def restore_progress(self, progress: Progress, skipped: Mapping[str, Tensor]) -> None:
-        """Continue from a checkpoint's `counted_progress` and `SkippedUpdates.tensors`, or begin a stage."""
+    def checkpoint(self, with_weights: bool = True) -> tuple[Tensors, Progress]:
+        """Copies of weights and optimiser (both equal in all learners) and of this learner's replay; the progress."""
+        tensors: Tensors = {}
+        if with_weights:
+            weights = self.policy.state_dict()
+            tensors["weights"] = {name: value.detach().to("cpu", copy=True) for name, value in weights.items()}
+            tensors["optimizer"] = optimiser_tensors(self.optimiser)
+            if skipped := self.skipped.tensors():
+                tensors[SKIPPED_UPDATES] = skipped
+        if self.replay is not None:
+            tensors[replay_group(self.learners.rank)] = self.replay.tensors()
+        return tensors, self.counted_progress()
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Continue exactly where `checkpoint` was taken, or begin a stage with the weights of the stage before."""
+        self.policy.load_state_dict(tensors["weights"])
+        load_optimiser(self.optimiser, tensors["optimizer"])
+        if self.replay is not None:
+            self.replay.load(tensors.get(replay_group(self.learners.rank), {}))
         self.progress = replace(progress)
-        self.skipped.load(skipped)
+        self.skipped.load(tensors.get(SKIPPED_UPDATES, {}))
 
     def _minibatch(self, minibatch: Batch) -> tuple[Statistics, Share]:
         """Sum the gradients of all parts, also those of other learners, and step; what this learner has of it."""

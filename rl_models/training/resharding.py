@@ -13,6 +13,7 @@ import torch
 
 from rl_models.algorithms.replay import NEXT
 from rl_models.team_world import Array
+from rl_models.training.algorithm import REPLAY, replay_group
 
 Snapshot = Mapping[str, Any]
 _OF_ALL = "version"
@@ -76,6 +77,14 @@ def reshard_replays(replays: Sequence[Snapshot], learners: int, capacity: int) -
         | {NEXT: torch.tensor(len(range(rank, len(places), learners)))}
         for rank in range(learners)
     ]
+
+
+def replays_of(tensors: Mapping[str, dict[str, Any]], learners: int, capacity: int) -> dict[str, dict[str, Any]]:
+    """The replays of a checkpoint for so many learners, each of this capacity, under the groups of their ranks."""
+    replays = in_order(tensors, REPLAY)
+    if len(replays) != learners:
+        replays = reshard_replays(replays, learners, capacity)
+    return {replay_group(rank): replay for rank, replay in enumerate(replays)}
 
 
 def _parts(snapshot: Snapshot) -> list[dict[str, Array]]:

@@ -169,7 +169,7 @@ WORDS = [
     ("export {at}/search --format latex", "{at}/search"),
     ("export {at}/measured --format parquet", "--out"),
     ("export {at}/measured --out {at}/new.xlsx", "--format"),
-    ("export {at}/measured --metrics succes", "success"),
+    ("export {at}/measured --metrics successes", "success"),
     ("render chess-v0 --policies a b", "chess-v0"),
     ("render two_step_game-v0 --policies a b", "two_step_game-v0"),
     ("render minirts-v0 --policies medium hard", "hard"),

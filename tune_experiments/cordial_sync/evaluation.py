@@ -142,12 +142,6 @@ def _made_starts(room_size: str, num_agents: int, words: tuple[str, ...], per_ro
     return make_starts(all_rooms(room_size, words), num_agents, per_room)
 
 
-def sizes(world: World) -> dict[str, Any]:
-    """Network arguments that depend on a FurnMove world: numbers of agents and actions, shapes of observations."""
-    seen = {key: world.observation_spec[key].shape for key in ("view", "frame") if key in world.observation_spec}
-    return {"num_agents": world.num_agents, "num_actions": world.action_spec} | seen
-
-
 def coordination_set(world: World, form: CordialForm = "code") -> CoordinationSet:
     """Coordination sets of a world; the code's form averages navigation apart from moving or lifting the object."""
     actions = torch.tensor(world.tables["coordinated_actions"])

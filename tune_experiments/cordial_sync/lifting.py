@@ -22,7 +22,7 @@ from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.losses.imitation import Imitation
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, visual_team
+from rl_models.teams.tbone_team import central_team, tbone_team
 from tune_experiments.cordial_sync.config import FamilySettings
 from tune_experiments.cordial_sync.evaluation import (
     EVALUATION_SEED,
@@ -91,9 +91,10 @@ def build_policy(config: LiftConfig, method: Family, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights."""
     network = adapted(config.network, getattr(config, method).last_convolution, method != "no_communication")
     world = make_world(config, config.valid_rooms)
-    build = visual_central_team if method == "central" else visual_team
-    team = VisualTeamConfig(network, config.components if method == "sync" else 1)
-    return build(team, world.num_agents, world.observation_spec["frame"].shape, int(world.action_spec), seed)  # type: ignore[arg-type]
+    sizes = world.num_agents, world.observation_spec["frame"].shape, int(world.action_spec)  # type: ignore[arg-type]
+    if method == "central":
+        return central_team(network, *sizes, seed)  # type: ignore[arg-type]
+    return tbone_team(network, *sizes, config.components if method == "sync" else 1, seed)  # type: ignore[arg-type]
 
 
 def _warm_start(config: LiftConfig, method: Family, seed: int) -> TrialPlan:

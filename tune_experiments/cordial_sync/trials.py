@@ -13,21 +13,13 @@ from rl_models.losses.cordial import CoordinationLoss
 from rl_models.networks.network_config import TboneConfig, VisualConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from rl_models.teams.tbone_team import (
-    CentralTeamConfig,
-    TboneTeamConfig,
-    VisualTeamConfig,
-    central_team,
-    tbone_team,
-    visual_central_team,
-    visual_team,
-)
+from rl_models.teams.tbone_team import central_team, tbone_team
 from tune_experiments.cordial_sync.config import Config, FamilySettings, Method, parse_method
-from tune_experiments.cordial_sync.evaluation import coordination_set, sizes, validate, world_arguments
+from tune_experiments.cordial_sync.evaluation import coordination_set, validate, world_arguments
 from tune_experiments.experiment.on_device import build_on_device
 from tune_experiments.experiment.plan import TrialPlan
 
-Network = TypeVar("Network", TboneConfig, VisualConfig)
+Network = TypeVar("Network", bound=TboneConfig | VisualConfig)
 
 
 def plan(config: Config, name: str, seed: int) -> TrialPlan:
@@ -60,15 +52,14 @@ def training_world(config: Config, num_worlds: int = 1, first_world: int = 0) ->
 
 def build_policy(config: Config, method: Method, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights."""
-    needs = sizes(_any_world(config)) | {"seed": seed}
+    world = _any_world(config)
+    sizes = world.num_agents, world.observation_spec[config.observation].shape, int(world.action_spec)  # type: ignore[arg-type]
     last, communicates = _settings(config, method).last_convolution, method.family != "no_communication"
-    if config.observation == "frame":
-        team = VisualTeamConfig(adapted(config.visual_network, last, communicates), method.components)
-        return (visual_central_team if method.family == "central" else visual_team)(team, **needs)
-    network = adapted(config.network, last, communicates)
+    chosen = config.visual_network if config.observation == "frame" else config.network
+    network = adapted(chosen, last, communicates)
     if method.family == "central":
-        return central_team(CentralTeamConfig(network), **needs)
-    return tbone_team(TboneTeamConfig(network, method.components), **needs)
+        return central_team(network, *sizes, seed)  # type: ignore[arg-type]
+    return tbone_team(network, *sizes, method.components, seed)  # type: ignore[arg-type]
 
 
 def adapted(network: Network, last_convolution: int, communicates: bool) -> Network:

@@ -1,6 +1,8 @@
 """Scores of a packed trie are those of every prompt and candidate alone, with all layers at once or in two parts."""
 
 import dataclasses
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -236,6 +238,37 @@ def test_the_memory_for_states_is_bounded_and_the_scores_stay():
             found = language.score("action", [prompt], [((1, 2), (1, 3))]).log_probs
             torch.testing.assert_close(found, score_trie(language.base, [prompt], [((1, 2), (1, 3))]).log_probs)
     assert 0 < language.frozen_layers.num_bytes <= 3 * row
+
+
+@pytest.mark.long
+def test_models_on_one_base_score_in_several_threads_and_their_states_stay_kept():
+    """IMPALA learns in a thread of its own while its process acts."""
+    shared = SharedBase(LlamaForCausalLM(LLAMA).eval(), train_tokenizer(["a b"], VOCABULARY))
+    row, candidates = 30 * SIZES["hidden_size"] * 4, ((1, 2), (1, 3))
+    teams = [adapted(base=shared, cache_bytes=12 * row, last_layers=1) for _ in range(2)]
+
+    def play(team, seed):
+        generator = np.random.default_rng(seed)
+        for _ in range(30):
+            score(team, generator.permutation(16)[:8])
+
+    def score(team, starts):
+        with torch.no_grad():
+            team.score("action", [tuple(range(start, start + 26)) for start in starts], [candidates] * len(starts))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor() as threads:
+            for each in [threads.submit(play, team, seed) for seed, team in enumerate(teams)]:
+                each.result()
+    finally:
+        sys.setswitchinterval(before)
+    kept = teams[0].frozen_layers
+    for _ in range(2):
+        misses = kept.misses
+        score(teams[0], range(10))
+    assert kept.misses == misses
 
 
 @pytest.mark.parametrize("last_layers", [1, 9])

@@ -13,15 +13,7 @@ from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.losses.cordial import CoordinationSet
 from rl_models.networks.network_config import TboneConfig, VisualConfig
 from rl_models.policy import Features
-from rl_models.teams.tbone_team import (
-    CentralTeamConfig,
-    TboneTeamConfig,
-    VisualTeamConfig,
-    central_team,
-    tbone_team,
-    visual_central_team,
-    visual_team,
-)
+from rl_models.teams.tbone_team import central_team, tbone_team
 
 SMALL = TboneConfig(cell_features=4, channels=(8, 8, 12, 16), agent_features=3, hidden_size=24, message_features=5)
 
@@ -30,8 +22,8 @@ def team(agents, components, network=SMALL):
     """A TBONE team, or a central one without components."""
     sizes = agents, (num_channels(agents), VIEW, VIEW), NUM_ACTIONS
     if components is None:
-        return central_team(CentralTeamConfig(network), *sizes)
-    return tbone_team(TboneTeamConfig(network, components), *sizes)
+        return central_team(network, *sizes)
+    return tbone_team(network, *sizes, components)
 
 
 def views(agents, batch=3, time=4):
@@ -134,14 +126,14 @@ def test_weights_come_from_the_seed_alone_and_start_as_the_authors_do(components
         assert 0 <= network.agent_vectors.min() < network.agent_vectors.max() < 1
 
 
-SIGHT = VisualTeamConfig(VisualConfig(channels=(4, 4, 4, 8), hidden_size=16, team_features=12), 3)
+SIGHT = VisualConfig(channels=(4, 4, 4, 8), hidden_size=16, team_features=12)
 TEAMS = {
     "marginal": lambda: team(2, 1),
     "sync": lambda: team(2, 3),
     "central": lambda: team(2, None),
     "central_of_three": lambda: team(3, None),
-    "sync_by_frames": lambda: visual_team(SIGHT, 2, (42, 42, 3), 5),
-    "central_by_frames": lambda: visual_central_team(SIGHT, 2, (42, 42, 3), 5),
+    "sync_by_frames": lambda: tbone_team(SIGHT, 2, (42, 42, 3), 5, components=3),
+    "central_by_frames": lambda: central_team(SIGHT, 2, (42, 42, 3), 5),
 }
 
 

@@ -1,14 +1,12 @@
 """Small trials for the tests of the RLlib path; importable by Ray's workers."""
 
+import functools
 import time
-from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.rllib.config import rllib_config
 from rl_models.rllib.workers import TrainingPlan, Workers
 from rl_models.schedule import Schedule
 from tests.rl_models.algorithms import small_qmix
@@ -29,23 +27,12 @@ def objective(kind, **arguments):
     return kind(extra_losses=(cordial(rooms(1)),), **arguments)
 
 
-@dataclass
-class Plan:
-    """What `TeamAlgorithm` wants."""
-
-    objective: Any
-    workers: Workers
-    make_world: Any = make_rooms
-    build_policy: Any = build_team
-    optimiser: Any = OptimiserSettings()  # noqa: RUF009 (frozen)
-    seed: int = 3
-
-    new_policy = TrainingPlan.new_policy
+trial = functools.partial(
+    TrainingPlan, make_world=make_rooms, build_policy=build_team, optimiser=OptimiserSettings(), seed=3
+)
 
 
-def plan(
-    kind=Ppo, runners=0, worlds=6, length=10, learners=0, aggregators=0, groups=1, optimiser=Plan.optimiser, **arguments
-):
+def plan(kind=Ppo, runners=0, worlds=6, length=10, learners=0, aggregators=0, groups=1, optimiser=None, **arguments):
     workers = Workers(
         runners=runners,
         worlds_per_runner=worlds,
@@ -54,7 +41,7 @@ def plan(
         learners=learners,
         aggregators=aggregators,
     )
-    return Plan(objective(kind, **arguments), workers, optimiser=optimiser)
+    return trial(objective=objective(kind, **arguments), workers=workers, optimiser=optimiser or OptimiserSettings())
 
 
 def build_q_team():
@@ -63,20 +50,9 @@ def build_q_team():
 
 
 def qmix_plan(worlds=6, learners=0):
-    objective = small_qmix.objective(epsilon=Schedule.linear(1.0, 0.0, 144))
+    learned = small_qmix.objective(epsilon=Schedule.linear(1.0, 0.0, 144))
     workers = Workers(worlds_per_runner=worlds, fragment_length=12, learners=learners)
-    return Plan(objective, workers, small_qmix.rooms, build_q_team)
-
-
-def config_of(one):
-    return rllib_config(
-        make_world=one.make_world,
-        build_policy=one.build_policy,
-        objective=one.objective,
-        optimiser=one.optimiser,
-        workers=one.workers,
-        seed=one.seed,
-    )
+    return trial(objective=learned, workers=workers, make_world=small_qmix.rooms, build_policy=build_q_team)
 
 
 def train_until_learned(one, env_steps):

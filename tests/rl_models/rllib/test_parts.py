@@ -20,21 +20,21 @@ from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.networks.network_config import GridCnnConfig
 from rl_models.rllib import env_runner, learner
-from rl_models.rllib.config import fragments_to_batch
+from rl_models.rllib.config import fragments_to_batch, rllib_config
 from rl_models.rllib.distribution import team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.rllib.workers import Workers
 from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.training.algorithm import ENDED_EPISODES, OTHERS_CPU_SECONDS
-from tests.rl_models.rllib.small import Plan, build_team, config_of, plan
+from tests.rl_models.rllib.small import build_team, plan, trial
 from tests.rl_models.training.small import CENTRAL, ROUNDING, assert_equal_fragments, collector
 
 KINDS = [pytest.param(Ppo, id="ppo"), pytest.param(Impala, id="impala")]
 
 
 def runner_of(one, **arguments):
-    return FragmentEnvRunner(config=config_of(one), **arguments)
+    return FragmentEnvRunner(config=rllib_config(one), **arguments)
 
 
 def test_fragments_are_sharded_over_learners_without_losing_a_world():
@@ -49,7 +49,7 @@ def test_fragments_are_sharded_over_learners_without_losing_a_world():
 
 def test_a_learner_whose_fragments_have_gone_with_their_runner_learns_from_none_and_does_not_fail():
     """The other learners wait for it."""
-    learner, fragment = config_of(plan(Ppo)).build_learner(env=None, spaces=None), collector(num_worlds=6).collect()
+    learner, fragment = rllib_config(plan(Ppo)).build_learner(env=None, spaces=None), collector(num_worlds=6).collect()
     learner.build()
     with pytest.raises(RuntimeError, match="update"):
         learner.update(episodes=[])
@@ -62,7 +62,7 @@ def test_a_learner_whose_fragments_have_gone_with_their_runner_learns_from_none_
 
 def test_more_updates_may_wait_at_a_learner_than_a_step_of_training_asks_for():
     """At its limit a learner loses its shard of an update that the others make; RLlib's own is 3."""
-    assert config_of(plan(Impala, runners=2, learners=2)).max_requests_in_flight_per_learner > 10_000
+    assert rllib_config(plan(Impala, runners=2, learners=2)).max_requests_in_flight_per_learner > 10_000
 
 
 @pytest.mark.long
@@ -229,8 +229,9 @@ def kitchens(arrays):
 def test_they_learn_from_tensors_as_from_arrays():
     weights = []
     for arrays in ("numpy", "torch"):
-        config = config_of(
-            Plan(Ppo(), Workers(worlds_per_runner=4, fragment_length=10), kitchens(arrays), kitchen_team)
+        workers = Workers(worlds_per_runner=4, fragment_length=10)
+        config = rllib_config(
+            trial(objective=Ppo(), workers=workers, make_world=kitchens(arrays), build_policy=kitchen_team)
         )
         learner = config.build_learner(env=None, spaces=None)
         learner.build()

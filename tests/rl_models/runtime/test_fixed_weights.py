@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from rl_models.policy import fixed_weights
+from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.fixed_weights import CachedByWeights, LRUCache, WeightChangeDetector
 from rl_models.schedule import Progress
 from rl_models.training.loop import Learner
 from tests.rl_models.networks.weight_changes import CHANGES
-from tests.rl_models.rllib.small import config_of
 from tests.rl_models.training.small import assert_equal_fragments, begun
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
@@ -145,7 +145,10 @@ def test_sama_reads_once_a_fragment_while_acting_and_every_time_with_gradients()
 
 
 def test_a_runner_acts_with_the_weights_that_rllib_sends():
-    runner, learner = FragmentEnvRunner(config=config_of(TRIAL)), config_of(TRIAL).build_learner(env=None, spaces=None)
+    runner, learner = (
+        FragmentEnvRunner(config=rllib_config(TRIAL)),
+        rllib_config(TRIAL).build_learner(env=None, spaces=None),
+    )
     learner.build()
     runner.sample(num_timesteps=1)
     through_rllib = learner.module["default_policy"].unwrapped()

@@ -11,7 +11,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import constant_team
 from rl_models.teams.decentralised import AgentPolicy, message_sizes
 from rl_models.teams.parts_team import parts_team
-from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
+from rl_models.teams.tbone_team import tbone_team
 from tests.rl_models.training.small import rooms
 
 STEPS, WORLDS = 10, 3
@@ -22,7 +22,7 @@ SILENT = TboneConfig(**{**vars(NETWORK), "communicates": False})
 def decisive_team(world, components, network=NETWORK):
     """A team whose weights are large enough that views, memory and messages decide what it does."""
     spec = world.observation_spec["view"].shape
-    policy = tbone_team(TboneTeamConfig(network, components), world.num_agents, spec, world.action_spec, seed=1)
+    policy = tbone_team(network, world.num_agents, spec, world.action_spec, components, seed=1)
     with torch.no_grad():
         for parameter in policy.parameters():
             parameter.mul_(1.4)

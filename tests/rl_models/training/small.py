@@ -10,7 +10,7 @@ from rl_models.batch import forward, to_batch
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.networks.network_config import TboneConfig, VectorConfig
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
+from rl_models.teams.tbone_team import central_team, tbone_team
 from rl_models.teams.vector_team import vector_team
 from rl_models.training.collector import Collector
 from tests.toy_worlds import Errands
@@ -30,10 +30,10 @@ def rooms(num_worlds, first_world=0, agents=2, **arguments):
 
 def team(components=3, agents=2, seed=0):
     """A TBONE team with that many components, or a central one for `CENTRAL`."""
-    sizes = agents, (num_channels(agents), VIEW, VIEW), NUM_ACTIONS, seed
+    sizes = agents, (num_channels(agents), VIEW, VIEW), NUM_ACTIONS
     if components == CENTRAL:
-        return central_team(CentralTeamConfig(NETWORK), *sizes)
-    return tbone_team(TboneTeamConfig(NETWORK, components), *sizes)
+        return central_team(NETWORK, *sizes, seed)
+    return tbone_team(NETWORK, *sizes, components, seed)
 
 
 def cordial(world, beta=0.5):

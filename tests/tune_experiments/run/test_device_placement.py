@@ -13,6 +13,7 @@ import torch
 
 from rl_models.algorithms.ppo import Ppo
 from rl_models.policy import TeamPolicy
+from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.rllib.workers import Workers
@@ -20,7 +21,7 @@ from rl_models.runtime import device
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from tests.emulated_device import DEVICE, NAME, emulated_device
-from tests.rl_models.rllib.small import config_of, plan
+from tests.rl_models.rllib.small import plan
 from tests.tune_experiments.overcooked.runs import STAY, stubborn_team
 from tune_experiments import matrix_game, overcooked_selfplay, sama_frozen_lake, sama_overcooked, verco_salad
 from tune_experiments.__main__ import main as after_training
@@ -109,7 +110,7 @@ def test_a_remote_runner_acts_on_an_emulated_device_if_it_was_given_a_gpu(gpu, p
 
     monkeypatch.setattr(stock, "get_device", lambda config, number: torch.device("cpu"))  # RLlib looks for a real one
     one = plan(Ppo, runners=1, worlds=2, length=3)
-    config = config_of(dataclasses.replace(one, workers=dataclasses.replace(one.workers, gpus_per_runner=gpus)))
+    config = rllib_config(dataclasses.replace(one, workers=dataclasses.replace(one.workers, gpus_per_runner=gpus)))
     assert config.num_gpus_per_env_runner == gpus
     runner = FragmentEnvRunner(config=config, worker_index=1)
     runner.sample()

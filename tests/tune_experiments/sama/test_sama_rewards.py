@@ -11,13 +11,13 @@ from rl_models.planners.calling import Caller
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.rewards import DesignedReward
+from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.rllib.workers import Workers
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
 from tests.rl_models.planners.processes import sandboxes
-from tests.rl_models.rllib.small import config_of
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.trial_log import read_metrics
@@ -115,7 +115,7 @@ def test_without_a_model_nothing_is_said_of_its_rewards():
 @pytest.mark.processes
 def test_a_runner_ends_the_processes_of_its_worlds_also_of_those_that_it_replaces():
     designed = [DesignedReward(ONION), code(DISH)]
-    runner = FragmentEnvRunner(config=config_of(plan_with(designed)))
+    runner = FragmentEnvRunner(config=rllib_config(plan_with(designed)))
     first = sandboxes()
     assert len(first) == 1
     runner.sample(num_timesteps=1)

@@ -187,8 +187,8 @@ def test_random_play_is_tested_beside_the_first_row_and_a_mean_by_method_is_the_
 
 def runner_of(env):
     trial = plan(dataclasses.replace(SMOKE, env=env, agents_leave=True), "ippo", 0)
-    parts = {name: getattr(trial, name) for name in ("make_world", "build_policy", "objective", "optimiser", "seed")}
-    return FragmentEnvRunner(config=rllib_config(workers=Workers(worlds_per_runner=2, fragment_length=4), **parts))
+    workers = Workers(worlds_per_runner=2, fragment_length=4)
+    return FragmentEnvRunner(config=rllib_config(dataclasses.replace(trial, workers=workers)))
 
 
 @pytest.mark.long
