@@ -247,8 +247,7 @@ class Breaks:
 def test_a_dead_learner_thread_of_impala_ends_the_trial(start, learners):
     """RLlib alone would wait for it for ever."""
     one = plan(Impala, learners=learners)
-    one.objective = dataclasses.replace(one.objective, extra_losses=(Breaks(),))
-    algorithm = start(one)
+    algorithm = start(dataclasses.replace(one, objective=dataclasses.replace(one.objective, extra_losses=(Breaks(),))))
     with pytest.raises(Exception, match="this loss cannot go on"):
         while True:  # a learner elsewhere takes its time
             algorithm.train()

@@ -162,7 +162,7 @@ def test_no_experiment_ends_by_a_team_that_cannot_be_drawn(monkeypatch, tmp_path
     config = next(iter(experiment.presets.values()))
     method = experiment.methods(config)[0]
     trials = {method: {0: tmp_path}}
-    monkeypatch.setattr(trial_figures, "chosen_checkpoint", lambda folder: folder)
+    monkeypatch.setattr(trial_figures, "first_checkpoint", lambda seeds: tmp_path)
     for load in (lambda path: Broken(), lambda path: Broken().weights):
         monkeypatch.setattr(trial_figures, "load_policy", load)
         drawn = [*experiment.figures(tmp_path, trials), *experiment.page(tmp_path, trials)]

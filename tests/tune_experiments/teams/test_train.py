@@ -129,7 +129,7 @@ def test_a_trial_that_an_agent_ended_by_leaving_goes_on_once_agents_may_leave(ro
         Trial(EXPERIMENT, config, row, 0, tmp_path, is_tested=False, is_local=True).run(lambda told: None)
     allowed, rows = dataclasses.replace(config, agents_leave=True), []
     Trial(EXPERIMENT, allowed, row, 0, tmp_path, is_tested=False, is_local=True).run(rows.append)
-    assert [told["env_steps"] for told in rows if "env_steps" in told] == [48, 64, 80, 96]
+    assert [told["env_steps"] for told in rows if "env_steps" in told] == [32, 48, 64, 80, 96]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint64", "bool", "float16"])
