@@ -85,7 +85,7 @@ class CheckedEnv:
             self._refuse(f"possible_agents is {list(ids)} and was {was}", "let it never change")
         if self._episodes <= FULL_EPISODES:
             self.declared.check_same(self.env)
-        self._live = sorted(self._listed())
+        self._live = self._listed()
         self._here = [self.declared.ids[index] for index in self._live]
         self._left.clear()
         self._lingering.clear()
@@ -244,8 +244,8 @@ class CheckedEnv:
             self._refuse(f"agents is {short_repr(given)}", "let it be a list of the agents that are in the game")
         return list(given)
 
-    def _listed(self) -> set[int]:
-        """Numbers of the agents in `agents`."""
+    def _listed(self) -> list[int]:
+        """Numbers of the agents in `agents`, in its order."""
         names = self._agents()
         for name in names:
             if not isinstance(name, Hashable) or name not in self._known:
@@ -253,10 +253,9 @@ class CheckedEnv:
                     f"the agent {name!r} appears and is not declared",
                     f"list it in the environment's possible_agents, which are {', '.join(map(str, self._index))}",
                 )
-        found = {self._index[name] for name in names}
-        if len(found) < len(names):
+        if len(set(names)) < len(names):
             self._refuse(f"agents is {names}", "let it name each agent once")
-        return found
+        return [self._index[name] for name in names]
 
     def _check_agents(self, ended: set[int], terminations: Mapping[str, Any], truncations: Mapping[str, Any]) -> None:
         """Refuse agents that join late, return, or leave without a flag; a finished one may stay in `agents`."""
@@ -267,7 +266,8 @@ class CheckedEnv:
                     f"the agent {names[index]!r} is not in agents any more and neither terminated nor truncated",
                     "let step say which of them it is",
                 )
-        for index in listed.difference(self._live, ended):
+        lingering = set(listed).difference(self._live)
+        for index in lingering - ended:
             flags = [flags.get(names[index], True) for flags in (terminations, truncations)]
             if index not in self._lingering or not any(flags):
                 self._refuse(
@@ -275,8 +275,9 @@ class CheckedEnv:
                     "from the start",
                     "let the environment return it from reset, or end the episode there",
                 )
-        self._lingering = listed.difference(self._live)
+        self._lingering = lingering
         self._left |= ended
+        self._live = [index for index in listed if index not in lingering]  # the environment may have reordered them
         self._here = [names[index] for index in self._live]
 
     def _refuse_unlisted(self, observations: Mapping[str, Any], known: Iterable[int]) -> None:

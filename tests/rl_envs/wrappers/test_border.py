@@ -258,6 +258,22 @@ def test_the_mask_of_a_stopped_agent_binds_its_last_value_unless_nothing_is_lega
     assert info["final_obs"]["legal"].tolist() == [[[True] * 3, wanted]], "one who is terminated has no value"
 
 
+def test_actions_come_in_the_order_of_the_agents_in_the_game():
+    orders = []
+
+    def change(env, answer):
+        orders.append(list(env.agents[:: -1 if env.steps % 2 else 1]))
+        env.agents = list(orders[-1])
+        return answer
+
+    env = Signal(change)
+    world = from_pettingzoo(lambda: env)
+    world.reset(0)
+    for _ in range(4):
+        world.step(np.zeros((1, 2), int))
+    assert [list(one) for one in env.taken[-4:]] == orders[-5:-1] and orders[-2] != orders[-3]
+
+
 def test_agents_that_are_numbers_are_called_by_them():
     world = from_pettingzoo(functools.partial(Signal, names=(0, np.int64(1))))
     assert world.agents == ("0", "1")
