@@ -43,8 +43,9 @@ PRIVATE_NAMES: dict[str, tuple[str, ...]] = {
     "ray.job_config:JobConfig": ("_client_job", "_py_driver_sys_path"),
     "ray._private.node:Node": ("dead_processes",),
     "ray._private.parameter:RayParams": ("update_if_absent",),
+    "ray._private:ray_constants": ("ENABLE_RAY_CLUSTER",),
 }
-"""`module:Class` -> names that it defines or sets on itself."""
+"""`module:Class`, or `package:module` -> names that it defines or sets on itself."""
 
 
 class PrivateDevice:
@@ -194,6 +195,13 @@ def make_job_config(path: Sequence[str]) -> Any:
 
     # Workers put one place after another first; of a client's job Ray adds no current folder.
     return JobConfig(_client_job=True, _py_driver_sys_path=list(reversed(path)))
+
+
+def bind_to_loopback() -> None:
+    """Let clusters that an imported Ray starts bind to 127.0.0.1; before, RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 does."""
+    from ray._private import ray_constants
+
+    ray_constants.ENABLE_RAY_CLUSTER = False
 
 
 def start_node(**parameters: Any) -> Any:

@@ -20,7 +20,7 @@ import torch
 
 from rl_models.configuration import DeviceChoice
 from rl_models.errors import first_line
-from rl_models.rllib.private_ray import make_job_config
+from rl_models.rllib.private_ray import bind_to_loopback, make_job_config
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import NO_GPU, chosen_device
 from tune_experiments.core.errors import UserError
@@ -78,6 +78,9 @@ def _bind_to_loopback() -> None:
     # Ray 2.60 rewrites 127.0.0.1 to the outer address unless multi-node clusters are switched off.
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ["RAY_AUTH_MODE"] = "token"
+    if "ray" in sys.modules:  # imported by a custom environment, it has read both and reads no mode that is set
+        bind_to_loopback()
+        del os.environ["RAY_AUTH_MODE"]  # ray.init sets it to token
     os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Ray raises the niceness of its workers by 15, which starves a trial on a busy machine; keep the user's `nice`.
