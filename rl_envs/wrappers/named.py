@@ -12,6 +12,7 @@ from rl_envs.core.world import World
 from rl_envs.registry import GYMNASIUM, WORLDS
 from rl_envs.wrappers.custom.build import SoloEnv, built, named_env
 from rl_envs.wrappers.custom.declaration import MakeEnv, described
+from rl_envs.wrappers.custom.multi_agent import is_multi_agent
 
 
 def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv | type[World]:
@@ -37,9 +38,9 @@ def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> 
 
 
 def parallel_env(make_env: MakeEnv) -> Any:
-    """Build a PettingZoo parallel environment, or a Gymnasium environment, which becomes a team of one."""
+    """Build an environment of PettingZoo or RLlib, or a Gymnasium environment, which becomes a team of one."""
     env = make_env()
-    return SoloEnv(lambda: env) if isinstance(env, gymnasium.Env) else env
+    return SoloEnv(lambda: env) if isinstance(env, gymnasium.Env) and not is_multi_agent(env) else env
 
 
 def _nearest(name: str) -> str:

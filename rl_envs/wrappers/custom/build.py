@@ -11,6 +11,7 @@ from rl_envs.core.errors import CustomEnvError, EnvRaisedError, did_you_mean, in
 from rl_envs.registry import ENTRY_POINT
 from rl_envs.wrappers.custom.copies import open_env
 from rl_envs.wrappers.custom.declaration import MakeEnv, described, layers, peek
+from rl_envs.wrappers.custom.multi_agent import is_multi_agent
 from rl_envs.wrappers.custom.values import is_true, short_repr
 from rl_envs.wrappers.custom.world import PettingZooWorld, RenderedPettingZooWorld
 
@@ -21,7 +22,7 @@ ALONE = "agent_0"
 
 
 def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> PettingZooWorld:
-    """B PettingZoo environments, parallel or turn-based, as one world.
+    """B environments of several agents as one world: PettingZoo's, parallel or turn-based, or RLlib's `MultiAgentEnv`.
 
     Args:
         make_env: Builds one environment; with `render_mode="rgb_array"` the world renders.
@@ -58,6 +59,8 @@ class SoloEnv:
 
     def __init__(self, make_env: MakeEnv) -> None:
         self.env = self.gymnasium_env = make_env()
+        if is_multi_agent(self.env):
+            raise CustomEnvError(f"{type(self.env).__name__} has several agents: pass it to from_pettingzoo")
         self.possible_agents, self.agents = [ALONE], [ALONE]
 
     @property

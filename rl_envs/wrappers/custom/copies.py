@@ -1,4 +1,4 @@
-"""K copies of a custom environment in one process: each row is one PettingZoo environment, parallel or turn-based.
+"""K copies of a custom environment in one process: each row is one environment of PettingZoo or RLlib.
 
 It resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the game has
 zeros as observations, all of its own actions legal, and no reward.
@@ -15,6 +15,7 @@ from rl_envs.core.spec import Array
 from rl_envs.wrappers.custom.checked_env import CheckedEnv, close_quietly, is_played
 from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, described, env_name
 from rl_envs.wrappers.custom.frame import Answer, Frame, Turn
+from rl_envs.wrappers.custom.multi_agent import MultiAgent, is_multi_agent
 from rl_envs.wrappers.custom.process_settings import undoing_changes
 from rl_envs.wrappers.custom.turn_based import TurnBased, is_turn_based
 from rl_envs.wrappers.custom.values import short_repr
@@ -96,7 +97,7 @@ def open_env(make_env: MakeEnv, declared: Declaration | None = None, which: str 
 
 
 def build_env(make_env: MakeEnv, which: str) -> Any:
-    """An environment with the parallel API; `which` copy it is, for the error.
+    """An environment with PettingZoo's parallel API; `which` copy it is, for the error.
 
     Raises CustomEnvError where it cannot be built, or a copy that is not closed, of this world or of another, plays the
     object.
@@ -118,6 +119,8 @@ def build_env(make_env: MakeEnv, which: str) -> Any:
                     f"the function that builds {env_name(env)} gives one, or one within its wrappers, that is played "
                     "already: let it build a new environment at every call"
                 )
+        if is_multi_agent(env):
+            return MultiAgent(env)
         return TurnBased(env) if is_turn_based(env) else env
     except CustomEnvError as error:
         raise type(error)(f"{error}{which}") from error

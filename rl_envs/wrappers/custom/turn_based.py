@@ -35,6 +35,8 @@ class TurnBased:
     Attributes of the environment are read once a move, because each of its wrappers makes that slower.
     """
 
+    takes_turns = True
+
     def __init__(self, env: Any) -> None:
         self.env = env
         self.agents: list[Any] = []
@@ -61,14 +63,7 @@ class TurnBased:
     def observation_space(self, agent: Any) -> Any:
         """Space of the observation, with `acts_now`."""
         if agent not in self._spaces:
-            inner = self.env.observation_space(agent)
-            own = dict(inner.spaces) if isinstance(inner, spaces.Dict) else {_ALONE: inner}
-            if ACTS_NOW in own:
-                raise CustomEnvError(
-                    f"{env_name(self.env)}.observation_space({agent!r}) has an entry {ACTS_NOW!r}, which the "
-                    "observations of turn-based environments get here: rename it"
-                )
-            self._spaces[agent] = spaces.Dict(own | {ACTS_NOW: spaces.Box(0, 1, (1,), np.uint8)})
+            self._spaces[agent] = space_in_turn(self.env, agent, self.env.observation_space(agent))
         return self._spaces[agent]
 
     def action_space(self, agent: Any) -> Any:
@@ -132,9 +127,7 @@ class TurnBased:
 
     def _observed(self, name: Any) -> dict[str, Any]:
         observation = copy.deepcopy(self.env.observe(name))  # its arrays may be filled again for the next agent
-        own = dict(observation) if isinstance(observation, Mapping) else {_ALONE: observation}
-        own[ACTS_NOW] = _ACTS if name == self._selected else WAITS
-        return own
+        return in_turn(observation, name == self._selected)
 
     def _given(self, what: str) -> Mapping[Any, Any]:
         """An attribute of the environment that maps the names of agents to something."""
@@ -171,6 +164,24 @@ class TurnBased:
                         f"last() gives {total:g}: put each reward into rewards, and let step set "
                         "_cumulative_rewards of the agent that moves to 0 and call _accumulate_rewards"
                     )
+
+
+def space_in_turn(env: Any, agent: Any, space: spaces.Space) -> spaces.Dict:
+    """The space of an agent's observations with `acts_now`; CustomEnvError where it has such an entry."""
+    own = dict(space.spaces) if isinstance(space, spaces.Dict) else {_ALONE: space}
+    if ACTS_NOW in own:
+        raise CustomEnvError(
+            f"the observations of {agent!r} in {env_name(env)} have an entry {ACTS_NOW!r}, which those of agents that "
+            "take turns get here: rename it"
+        )
+    return spaces.Dict(own | {ACTS_NOW: spaces.Box(0, 1, (1,), np.uint8)})
+
+
+def in_turn(observation: Any, acts: bool) -> dict[str, Any]:
+    """An observation with `acts_now`."""
+    own = dict(observation) if isinstance(observation, Mapping) else {_ALONE: observation}
+    own[ACTS_NOW] = _ACTS if acts else WAITS
+    return own
 
 
 def _is_over(name: Any, terminations: Mapping[Any, Any], truncations: Mapping[Any, Any]) -> bool:

@@ -42,6 +42,7 @@ from rl_envs.wrappers.custom.copies import EnvCopies, open_env
 from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, env_name, listed_words
 from rl_envs.wrappers.custom.frame import Frame
 from rl_envs.wrappers.custom.layout import MASK, Bounds, Shown
+from rl_envs.wrappers.custom.multi_agent import MultiAgent
 from rl_envs.wrappers.custom.processes import EnvProcesses
 from rl_envs.wrappers.custom.turn_based import ACTS_NOW, TurnBased
 from rl_envs.wrappers.custom.values import short_repr
@@ -115,7 +116,7 @@ class PettingZooWorld(World):
         """Set everything that is known before the first episode."""
         self._declared: Declaration = checked.declared
         self._seen: Frame | None = None
-        self._takes_turns = isinstance(checked.env, TurnBased)
+        self._takes_turns = isinstance(checked.env, TurnBased | MultiAgent) and checked.env.takes_turns
         self._agents_leave = self._arguments["agents_leave"]
         if (listed := listed_words(vocabulary)) is None:
             raise CustomEnvError(f"vocabulary is {short_repr(vocabulary)}: let it be a list of words")

@@ -237,7 +237,7 @@ def test_the_key_of_whose_turn_it_is_is_any_other_key_where_all_act_and_refused_
 
     seen = from_pettingzoo(functools.partial(Signal, change, observation=ACTS_NOW)).reset(0)
     assert "decides" not in seen and seen["acts_now"].tolist() == [[[0, 1]] * 2]
-    with pytest.raises(CustomEnvError, match=r"observation_space\('first'\).*'acts_now'"):
+    with pytest.raises(CustomEnvError, match=r"'first'.*'acts_now'"):
         from_pettingzoo(type("Own", (Relay,), {"observation_space": lambda self, agent: ACTS_NOW}))
 
 
