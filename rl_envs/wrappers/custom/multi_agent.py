@@ -32,7 +32,7 @@ class MultiAgent:
     def __init__(self, env: Any) -> None:
         """List the agents, and reset the environment to see whether they take turns."""
         self.env, self.takes_turns = env, False
-        listed = (peek(env, name) for name in ("possible_agents", "agents", "observation_spaces"))
+        listed = (peek(env, name) for name in ("possible_agents", "agents", "observation_spaces", "_agent_ids"))
         self.possible_agents = list(next(filter(None, listed), ()))
         if peek(env, "_agent_ids"):  # RLlib fills possible_agents from this set, in another order in every process
             self.possible_agents.sort(key=str)
