@@ -36,7 +36,7 @@ def generate(
     """Continue R prompts with whichever adapter is active: R texts of at most L tokens, without `end`.
 
     `uniforms` [R, L] in [0, 1) are drawn with; without, the most likely token is taken. `is_whole` says that a text is
-    complete, so that generation stops; on an accelerator, a few tokens later.
+    complete and ends there.
     """
     texts: list[Ids] = [()] * len(prompts)
     rows = sorted(range(len(prompts)), key=lambda row: len(prompts[row]))
@@ -88,7 +88,13 @@ def _continue(
                 break
         tokens, positions = written[-1][:, None], positions[:, -1:] + 1
         mask = nn.functional.pad(mask, (0, 1), value=1)
-    return _texts(written, end)
+    texts = _texts(written, end)
+    return texts if asked_every == 1 else [_shortest(text, is_whole) for text in texts]
+
+
+def _shortest(text: Ids, is_whole: Callable[[Ids], bool]) -> Ids:
+    """The shortest complete beginning of a text; the whole text if it has none."""
+    return next((text[:size] for size in range(1, len(text)) if is_whole(text[:size])), text)
 
 
 def _texts(written: list[Tensor], end: int) -> list[Ids]:

@@ -10,6 +10,7 @@ from rl_models.llm import messages
 from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings, MessageSettings
 from rl_models.llm.messages import Writer, generate, to_message
 from rl_models.teams.llm_team import adapted_model
+from tests.emulated_device import DEVICE, emulated_device
 from tests.rl_models.llm.small import SMALL, corpus, stir
 
 MOST = 9
@@ -104,6 +105,8 @@ def test_writing_ends_where_the_text_is_cut_and_the_text_stays(language, draws):
     assert [writer.text(text) for text in written] == [writer.text(text) for text in whole]
     assert all(text == other[: len(text)] for text, other in zip(written, whole, strict=True))
     assert sum(map(len, written)) < sum(map(len, whole))
+    with emulated_device():  # which is asked seldom whether a text is whole
+        assert Writer(language.to(DEVICE), settings).write(some, uniforms) == written
 
 
 def test_messages_keep_their_ids_on_the_way(language):
