@@ -131,8 +131,8 @@ class TurnBased:
         self.agents = [name for name in agents if not _is_over(name, terminations, truncations)]
 
     def _observed(self, name: Any) -> dict[str, Any]:
-        observation = copy.deepcopy(self.env.observe(name))  # its arrays may be filled again for the next agent
-        own = dict(observation) if isinstance(observation, Mapping) else {_ALONE: observation}
+        observation = _copied(self.env.observe(name))  # its arrays may be filled again for the next agent
+        own = observation if isinstance(observation, dict) else {_ALONE: observation}
         own[ACTS_NOW] = _ACTS if name == self._selected else WAITS
         return own
 
@@ -171,6 +171,15 @@ class TurnBased:
                         f"last() gives {total:g}: put each reward into rewards, and let step set "
                         "_cumulative_rewards of the agent that moves to 0 and call _accumulate_rewards"
                     )
+
+
+def _copied(observation: Any) -> Any:
+    """A copy of an observation and of its arrays; what cannot be copied, such as a memoryview, is kept."""
+    if isinstance(observation, Mapping):
+        return {key: _copied(value) for key, value in observation.items()}
+    with contextlib.suppress(Exception):  # whatever an object of the environment's own raises
+        return copy.deepcopy(observation)
+    return observation
 
 
 def _is_over(name: Any, terminations: Mapping[Any, Any], truncations: Mapping[Any, Any]) -> bool:
