@@ -107,7 +107,8 @@ def build_env(make_env: MakeEnv, which: str) -> Any:
             "function such as lambda: MyEnv()"
         )
     try:
-        env = make_env()
+        with undoing_changes("the environment"):
+            env = make_env()
         if isinstance(env, type):
             name = env.__name__
             raise CustomEnvError(f"the function returned the class {name}: let it return an environment, {name}()")

@@ -48,7 +48,7 @@ def _undoing(env: str) -> Iterator[None]:
 def _settings(has_torch: bool) -> dict[str, tuple[Callable[[], Any], Callable[[Any], object]]]:
     """Setting -> functions that read it and restore it; None where it cannot be read."""
     found: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
-        "the working directory": (_folder, os.chdir),
+        "the working directory": (_folder, _return_to),
         "the reaction to floating-point errors (np.seterr)": (np.geterr, lambda kept: np.seterr(**kept)),
         "the level up to which nothing is logged (logging.disable)": (
             lambda: logging.root.manager.disable,
@@ -73,3 +73,8 @@ def _folder() -> str | None:
         return os.getcwd()
     except OSError:  # it was deleted
         return None
+
+
+def _return_to(folder: str) -> None:
+    with contextlib.suppress(OSError):  # it was deleted
+        os.chdir(folder)
