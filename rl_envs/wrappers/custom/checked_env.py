@@ -46,7 +46,7 @@ _PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
 
 
 class CheckedEnv:
-    """One custom environment with checked return values."""
+    """One custom environment with checked return values; `is_full` while everything is checked."""
 
     def __init__(self, env: Any, declared: Declaration) -> None:
         """Check a PettingZoo parallel environment against a declaration, its own or that of another copy."""
@@ -60,7 +60,7 @@ class CheckedEnv:
         self._lingering: set[int] = set()
         self._choices = Choices(declared, self._refuse)
         self._episodes = self._length = 0
-        self.is_closed = False
+        self.is_full, self.is_closed = True, False
         _PLAYED.update((id(layer), self) for layer in layers(env))
 
     def informs_of_masks(self) -> bool:
@@ -73,6 +73,7 @@ class CheckedEnv:
     def reset(self, seed: int) -> Answer:
         """Begin an episode."""
         self._episodes += 1
+        self.is_full = self._episodes <= FULL_EPISODES
         self._length = 0
         answer = self._called("reset", seed=seed)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
@@ -83,7 +84,7 @@ class CheckedEnv:
         if (ids := agent_ids(self.env)) != self.declared.ids:
             was = list(self.declared.ids)
             self._refuse(f"possible_agents is {list(ids)} and was {was}", "let it never change")
-        if self._episodes <= FULL_EPISODES:
+        if self.is_full:
             self.declared.check_same(self.env)
         self._live = self._listed()
         self._here = [self.declared.ids[index] for index in self._live]
@@ -152,14 +153,13 @@ class CheckedEnv:
         frame.alive[place] = answer.alive
         layout = self.declared.layout
         sets: dict[int, int] = {}
-        is_full = self._episodes <= FULL_EPISODES
         for agent, observation in answer.observations.items():
             try:
                 length = self._lengths[agent]
-                if is_full or (length is not None and getattr(observation, "__len__", int)() != length):
+                if self.is_full or (length is not None and getattr(observation, "__len__", int)() != length):
                     self._check_structure(agent, observation)
                 layout.write(frame.arrays, place, agent, observation)
-                if is_full and (leaf := layout.rounded_leaf(frame.arrays, place, agent, observation)) is not None:
+                if self.is_full and (leaf := layout.rounded_leaf(frame.arrays, place, agent, observation)) is not None:
                     warn_once(
                         f"{env_name(self.env)}: the observation {leaf.key!r} loses differences between its numbers, "
                         "which networks read as float32: let the environment return smaller ones, such as the time "

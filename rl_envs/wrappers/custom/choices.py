@@ -83,7 +83,7 @@ class Choices:
             return
         informs = MASK in info
         if is_first and not informs and self._declared.layout.masks[agent] is None:
-            _warn_of(_OTHER_KEYS & info.keys(), "infos")
+            _warn_of([key for key in _OTHER_KEYS & info.keys() if hasattr(info[key], "__len__")], "infos")
         known = self._informs.setdefault(agent, informs and (is_first or self.are_in_infos))
         self.can_be_illegal |= known
         if informs != known:

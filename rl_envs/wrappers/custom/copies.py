@@ -73,7 +73,7 @@ class EnvCopies:
         """Answers of some games, each to its own part of `given`, and their observations."""
         frame, answers = self._blank(len(rows)), []
         envs = [self.envs[row] for row in rows.tolist()]
-        with undoing_changes(self._name):
+        with undoing_changes(self._name, call is CheckedEnv.reset or self.envs[0].is_full):
             for place, (env, own) in enumerate(zip(envs, given.tolist(), strict=True)):
                 answers.append(call(env, own))
                 env.write(frame, place, answers[-1])  # before another copy can write into a buffer that they share
@@ -108,7 +108,8 @@ def build_env(make_env: MakeEnv, which: str) -> Any:
             "function such as lambda: MyEnv()"
         )
     try:
-        env = make_env()
+        with undoing_changes("the environment"):
+            env = make_env()
         if isinstance(env, type):
             name = env.__name__
             raise CustomEnvError(f"the function returned the class {name}: let it return an environment, {name}()")

@@ -14,7 +14,7 @@ from gymnasium import spaces
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers.custom.declaration import env_name, peek
-from rl_envs.wrappers.custom.turn_based import in_turn, space_in_turn
+from rl_envs.wrappers.custom.turn_based import copied, in_turn, space_in_turn
 from rl_envs.wrappers.custom.values import is_true, short_repr
 
 _ALL, _COMMON = "__all__", "__common__"
@@ -101,7 +101,7 @@ class MultiAgent:
         self._acts = set(observations)
         if not self.takes_turns:
             return observations
-        self._seen |= copy.deepcopy(observations)  # the environment may write into them later
+        self._seen |= copied(observations)  # the environment may write into them later
         names = dict.fromkeys([*self.agents, *observations])
         return {name: in_turn(self._seen[name], name in self._acts) for name in names}
 

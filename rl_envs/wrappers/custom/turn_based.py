@@ -126,7 +126,7 @@ class TurnBased:
         self.agents = [name for name in agents if not _is_over(name, terminations, truncations)]
 
     def _observed(self, name: Any) -> dict[str, Any]:
-        observation = copy.deepcopy(self.env.observe(name))  # its arrays may be filled again for the next agent
+        observation = copied(self.env.observe(name))  # its arrays may be filled again for the next agent
         return in_turn(observation, name == self._selected)
 
     def _given(self, what: str) -> Mapping[Any, Any]:
@@ -182,6 +182,15 @@ def in_turn(observation: Any, acts: bool) -> dict[str, Any]:
     own = dict(observation) if isinstance(observation, Mapping) else {_ALONE: observation}
     own[ACTS_NOW] = _ACTS if acts else WAITS
     return own
+
+
+def copied(observation: Any) -> Any:
+    """A copy of an observation and of its arrays; what cannot be copied, such as a memoryview, is kept."""
+    if isinstance(observation, Mapping):
+        return {key: copied(value) for key, value in observation.items()}
+    with contextlib.suppress(Exception):  # whatever an object of the environment's own raises
+        return copy.deepcopy(observation)
+    return observation
 
 
 def _is_over(name: Any, terminations: Mapping[Any, Any], truncations: Mapping[Any, Any]) -> bool:

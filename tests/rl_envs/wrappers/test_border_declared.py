@@ -313,6 +313,7 @@ OTHER_MASKS = {
     "get_avail_actions": ({"get_avail_actions": lambda: np.ones((2, 3))}, True),
     "action_masks": ({"action_masks": lambda: np.ones(3)}, True),
     "legal_moves": ({"change": functools.partial(informed, legal_moves=[0, 2])}, True),
+    "available_actions": ({"change": functools.partial(informed, available_actions=2)}, False),
     "avail_actions": ({"change": functools.partial(informed, avail_actions=[0], action_mask=[1, 0, 0])}, False),
     "mask": ({"observation": spaces.Dict(mask=MASK)}, True),
     "valid_actions": ({"observation": spaces.Dict(valid_actions=spaces.MultiBinary(2))}, False),

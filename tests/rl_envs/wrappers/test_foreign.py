@@ -314,8 +314,12 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_settings_of_the_process_that_an_environment_changes_in_reset_or_step_are_undone_and_named(setting, caplog):
+def test_settings_of_the_process_that_an_environment_changes_are_undone_and_named(setting, caplog):
     change, read = SETTINGS[setting]
+
+    def build():
+        change()
+        return Signal()
 
     def changed(env, answer):
         if env.steps == env.at:
@@ -323,9 +327,12 @@ def test_settings_of_the_process_that_an_environment_changes_in_reset_or_step_ar
         return answer
 
     kept = read()
+    from_pettingzoo(build)
+    assert read() == kept and setting in caplog.text
+    caplog.clear()
     for step in (0, 2):
         world = from_pettingzoo(functools.partial(type(setting, (Signal,), {}), changed, at=step), 2)
-        for _ in range(2):
+        for _ in range(3):  # also after the fully checked episodes
             world.reset(0)
             assert read() == kept
             world.step(team(worlds=2))

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ def test_agents_whose_observations_are_written_into_one_array_see_their_own(ends
 
         def observe(self, agent):
             self.seen["own"][:] = np.eye(3)[self.possible_agents.index(agent)]
-            return self.seen
+            return MappingProxyType(self.seen)  # which `copy` cannot copy
 
     world = from_pettingzoo(OneArray)
     seen = world.reset(0)
