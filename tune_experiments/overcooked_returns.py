@@ -27,7 +27,7 @@ import tyro
 
 from tune_experiments.core.drawing import Drawn, attempt, describe_drawings, with_older
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.core.files import check_for_other_files, write_atomically
+from tune_experiments.core.files import check_folder, check_for_other_files, write_atomically
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
@@ -156,6 +156,7 @@ def main(arguments: Sequence[str] | None = None, prog: str | None = None) -> Non
 
     torch.set_num_threads(1)
     out = command.out or report_folder(command.runs[0], "returns")
+    check_folder(out, "--out")
     check_for_other_files(out, (POINTS, PLOTS))
     runs = {
         name: [one for one in find_trials(run, KNOWN) if not command.methods or one.row in command.methods]

@@ -97,7 +97,8 @@ def test_what_tyro_cannot_read_is_named_and_ends_with_code_2(words, named, capsy
     assert named in said.err and "Traceback" not in said.err and said.out == ""
 
 
-EARLY = [("--out {at}/file", "{at}/file", "--out"), ("--out {at}/file/run", "{at}/file", "--out"), ("--device cuda",)]
+EARLY = [(f"--out {{at}}/{one}", "{at}/" + one.split("/")[0], "--out") for one in ("file", "file/run", "link/run")]
+EARLY += [("--device cuda", "--device")]
 EARLY += [("CONCORD_FRAGMENT_SECONDS 9min", "CONCORD_FRAGMENT_SECONDS"), ("CONCORD_FRAGMENT_SECONDS inf", "inf")]
 
 
@@ -107,6 +108,7 @@ def test_what_is_refused_before_the_environment_is_played(script, tmp_path, monk
     monkeypatch.setattr("tune_experiments.teams.inspection.probe", lambda *_: pytest.fail("it was played"))
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("nowhere")
     flag, value = words.format(at=tmp_path).split()
     if not flag.startswith("--"):
         monkeypatch.setenv(flag, value)

@@ -37,9 +37,10 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 def check_folder(folder: Path, flag: str) -> None:
     """Raise UserError, before long work, where no file can be written into a folder; a missing one is made later."""
-    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if os.path.exists(place))
+    # lexists: a link to nothing is there, and no folder can be made in its place
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(place))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        why = "may not be written to" if there.is_dir() else "is a file"
+        why = "may not be written to" if there.is_dir() else "is not a folder"
         raise UserError(f"no file can be written into {folder}, because {there} {why}: name another place with {flag}")
 
 

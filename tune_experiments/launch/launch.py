@@ -17,6 +17,7 @@ from rl_models.runtime.device import refusing_gpu
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import continuation_rules, grown_values, with_flags
 from tune_experiments.core.errors import UserError, one_line
+from tune_experiments.core.files import check_folder
 from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
@@ -42,15 +43,7 @@ from tune_experiments.run.ray_cluster import (
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.reports import TrialWatch
 from tune_experiments.run.request import Request, is_past, make_plan, make_request, slice_end, trained_env_steps
-from tune_experiments.run.run_folder import (
-    ANNOUNCED,
-    CONFIG_FILE,
-    MODELS,
-    RunFolder,
-    check_writable,
-    read_config,
-    read_sessions,
-)
+from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, MODELS, RunFolder, read_config, read_sessions
 from tune_experiments.run.speed import cost
 from tune_experiments.run.stored_run import StoredRun
 from tune_experiments.run.trial_errors import with_advice
@@ -347,7 +340,7 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
     check_for_secrets(config)
     check_device(options.device, options.local)
     if parse_uri(out) is None:
-        check_writable(out)
+        check_folder(out, "--out")
     presets, may_differ = experiment.presets, options.config is not None or options.preset not in experiment.presets
     not_given = list(presets.values()) if may_differ else [presets[options.preset]]
     refuses = not may_differ and not options.search_over  # a setting of the search may read what this one does not

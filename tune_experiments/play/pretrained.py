@@ -105,7 +105,7 @@ def pack(
         "method": loaded.method,
         "seed": loaded.seed,
         "env_steps": loaded.env_steps,
-        **_origin([one for one in sessions if loaded.seed in one["seeds"]] or sessions),
+        **_origin([one for one in sessions if loaded.seed in one.get("seeds", ())] or sessions),
         "given": given,
         "seed_choice": seed_choice,
         "numbers": numbers,
@@ -187,7 +187,7 @@ def _origin(sessions: Sequence[Mapping[str, Any]]) -> dict[str, str | dict[str, 
         "command": "; ".join(dict.fromkeys(without_run_folder(one["command"]) for one in sessions)),
         "commit": ", ".join(dict.fromkeys(commits)),
         "versions": {
-            key: ", ".join(dict.fromkeys(one["versions"][key] for one in sessions))
+            key: ", ".join(dict.fromkeys(str(one["versions"].get(key, "unknown")) for one in sessions))
             for key in ("python", "torch", "numpy")
         },
     }

@@ -144,14 +144,6 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
         )
 
 
-def check_writable(out: Path) -> None:
-    """Raise UserError where the folder of a run is a file, or cannot be written or made; it is not made here."""
-    there = next(place for place in (out.absolute(), *out.absolute().parents) if os.path.lexists(place))
-    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
-        fault = "cannot be written" if there.is_dir() else "is not a folder"
-        raise UserError(f"{out} cannot hold a run, because {there} {fault}; use another --out folder")
-
-
 def check_no_other_files(out: Path | str, names: Iterable[str]) -> None:
     """Raise UserError unless a folder is a run folder or holds no visible files."""
     foreign = sorted(name for name in names if not name.startswith("."))
@@ -227,9 +219,8 @@ def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any
     sessions = read_json(path).get("sessions")
     if not isinstance(sessions, list) or not all(isinstance(session, dict) for session in sessions):
         raise UserError(f"{path} lists no sessions of a run; restore it or use another --out folder")
-    for key in ("seeds", ANNOUNCED, MODELS):
-        of, what = (dict, "objects") if key == MODELS else (int, "numbers") if key == "seeds" else (str, "texts")
-        lists = [session[key] for session in sessions if session.get(key) is not None]
+    for key, of, what in (("seeds", int, "numbers"), (ANNOUNCED, str, "texts"), (MODELS, dict, "objects")):
+        lists = [one[key] for one in sessions if key in one and (one[key] is not None or key != ANNOUNCED)]
         if not all(isinstance(one, list) and all(isinstance(each, of) for each in one) for one in lists):
             raise UserError(f"{path}: {key} of a session must be a list of {what}; restore it")
     if not may_be_missing and not (sessions and all(map(has_provenance, sessions))):
@@ -319,7 +310,7 @@ def _take_lock(out: Path, stack: ExitStack) -> None:
 
 def describe_models(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Each pretrained model of a run's sessions once: its name, with its revision where that is known."""
-    models = [model for session in sessions for model in session.get(MODELS) or ()]
+    models = [model for session in sessions for model in session.get(MODELS, ())]
     named = ((model.get("name"), model.get("revision")) for model in models)
     return tuple(dict.fromkeys(f"{name} ({revision})" if revision else str(name) for name, revision in named))
 

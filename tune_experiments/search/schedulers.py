@@ -90,19 +90,25 @@ def _named(name: str) -> Any:
 class Pbt(PopulationBasedTraining):  # type: ignore[misc]
     """Tune's PBT, which draws from global generators, with draws that depend on a seed and the generation alone."""
 
+    _next_perturbation_sync: int
+    """Generation at which members wait for one another; Tune resumes those before it alone."""
+
     def __init__(self, seed: Sequence[int], **settings: Any) -> None:
         super().__init__(**settings)
         self._seed = seed
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
         """Judge a member; the last one of a generation lets the others exploit and explore."""
-        states = random.getstate(), np.random.get_state()
-        (number,) = np.random.SeedSequence([*self._seed, result.get(GENERATION, 0)]).generate_state(1)
+        states, generation = (random.getstate(), np.random.get_state()), result.get(GENERATION, 0)
+        (number,) = np.random.SeedSequence([*self._seed, generation]).generate_state(1)
         random.seed(int(number))
         np.random.seed(number)
+        awaited = self._next_perturbation_sync
         try:
             return str(super().on_trial_result(tune_controller, trial, result))
         finally:
+            if self._next_perturbation_sync > awaited:  # Tune sets it to this one where an update passed over others
+                self._next_perturbation_sync = max(self._next_perturbation_sync, generation + 1)
             random.setstate(states[0])
             np.random.set_state(states[1])
 

@@ -109,17 +109,17 @@ def test_a_packed_team_names_all_sessions_of_its_seed_and_brings_no_logs(tmp_pat
         (trial / name).mkdir()
     results = [Result("overcooked_selfplay", "soups", "selfplay", "cramped_room", "test", 0, "soups", 9.5)]
     replace_rows(tmp_path / "run/results.jsonl", results)
-    versions = {"python": "3.11", "torch": "2", "numpy": "2"}
+    kept = {"python": "3.11", "torch": "2", "numpy": "2"}
     sessions = [
-        {"command": f"python x.py --out run --seeds {seed}", "seeds": [seed], "versions": versions, "git": git}
-        for seed, git in ((0, {"commit": "a", "dirty": True}), (1, {"commit": "b", "dirty": False}), (0, None))
+        {"command": f"python x.py --out run --seeds {n}", "seeds": [n], "versions": kept if git else {}, "git": git}
+        for n, git in ((0, {"commit": "a", "dirty": True}), (1, {"commit": "b", "dirty": False}), (0, None))
     ]
     write_json(tmp_path / "run/manifest.json", {"sessions": sessions})
     packed = pack(trial, "mine", "Nothing.", "The only one.", folder=tmp_path)
     card = json.loads((packed / "card.json").read_text())
     assert {path.name for path in packed.iterdir() if path.is_dir()} == {"checkpoints", LANGUAGE_MODEL}
     assert (card["command"], card["commit"]) == ("python x.py --seeds 0", "a+, unknown")
-    assert card["versions"] == versions
+    assert card["versions"] == {name: f"{version}, unknown" for name, version in kept.items()}
 
 
 @pytest.mark.slow

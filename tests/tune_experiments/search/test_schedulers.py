@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from ray import tune
+from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 
 from rl_models.training.checkpoint import save_checkpoint
@@ -96,6 +97,18 @@ def test_what_a_population_draws_depends_on_its_seed_and_the_generation_alone(tm
     )
     assert drawn == again and len(set(drawn)) == 4
     assert random.getstate() == before, "those of the user's process stay"
+
+
+def test_members_whose_update_is_longer_than_a_generation_go_on(tmp_path):
+    (request, *_), scheduler = members(tmp_path)
+    member = Trial("member", config={"request": request}, stub=True)
+    controller = SimpleNamespace(search_alg=None, get_trials=lambda: [member], get_live_trials=lambda: [member])
+    scheduler.on_trial_add(controller, member)
+    for generation in (1, 5, 7):
+        member.set_status(Trial.RUNNING)
+        scheduler.on_trial_result(controller, member, {GENERATION: generation, SCORE: 0.5})
+        member.set_status(Trial.PAUSED)
+        assert scheduler.choose_trial_to_run(controller) is member
 
 
 def test_a_population_that_begins_has_the_drawn_values_and_all_generations(tmp_path):
