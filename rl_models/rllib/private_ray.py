@@ -40,6 +40,7 @@ PRIVATE_NAMES: dict[str, tuple[str, ...]] = {
     ),
     "ray.rllib.core.rl_module.torch.torch_rl_module:TorchRLModule": ("_forward",),
     "ray.rllib.core.distribution.torch.torch_distribution:TorchDistribution": ("_get_torch_distribution",),
+    "ray.tune.schedulers.pbt:PopulationBasedTraining": ("_next_perturbation_sync",),
     "ray.job_config:JobConfig": ("_client_job", "_py_driver_sys_path"),
     "ray._private.node:Node": ("dead_processes",),
     "ray._private.parameter:RayParams": ("update_if_absent",),
@@ -184,6 +185,21 @@ class PrivateDistribution:
 
     def _get_torch_distribution(self, *args: Any, **kwargs: Any) -> None:
         return None
+
+
+class PrivatePopulation:
+    """Base of a `PopulationBasedTraining` whose members wait for one another at the end of a generation."""
+
+    _next_perturbation_sync: int
+
+    @property
+    def awaited_generation(self) -> int:
+        """Generation at which members wait; Tune resumes those before it alone."""
+        return self._next_perturbation_sync
+
+    @awaited_generation.setter
+    def awaited_generation(self, generation: int) -> None:
+        self._next_perturbation_sync = generation
 
 
 def make_job_config(path: Sequence[str]) -> Any:

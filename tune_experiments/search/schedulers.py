@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from ray.tune.schedulers import ASHAScheduler, PopulationBasedTraining, TrialScheduler
 
+from rl_models.rllib.private_ray import PrivatePopulation
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import read_configuration
@@ -87,11 +88,8 @@ def _named(name: str) -> Any:
     return SimpleNamespace(trial_id=name)
 
 
-class Pbt(PopulationBasedTraining):  # type: ignore[misc]
+class Pbt(PrivatePopulation, PopulationBasedTraining):  # type: ignore[misc]
     """Tune's PBT, which draws from global generators, with draws that depend on a seed and the generation alone."""
-
-    _next_perturbation_sync: int
-    """Generation at which members wait for one another; Tune resumes those before it alone."""
 
     def __init__(self, seed: Sequence[int], **settings: Any) -> None:
         super().__init__(**settings)
@@ -103,12 +101,12 @@ class Pbt(PopulationBasedTraining):  # type: ignore[misc]
         (number,) = np.random.SeedSequence([*self._seed, generation]).generate_state(1)
         random.seed(int(number))
         np.random.seed(number)
-        awaited = self._next_perturbation_sync
+        awaited = self.awaited_generation
         try:
             return str(super().on_trial_result(tune_controller, trial, result))
         finally:
-            if self._next_perturbation_sync > awaited:  # Tune sets it to this one where an update passed over others
-                self._next_perturbation_sync = max(self._next_perturbation_sync, generation + 1)
+            if self.awaited_generation > awaited:  # Tune sets it to this one where an update passed over others
+                self.awaited_generation = max(self.awaited_generation, generation + 1)
             random.setstate(states[0])
             np.random.set_state(states[1])
 
