@@ -32,13 +32,9 @@ def rayjob() -> dict[str, Any]:
     return yaml.safe_load(RAYJOB.read_text())
 
 
-def cluster_specs() -> dict[str, dict[str, Any]]:
-    """File -> the cluster that it describes."""
-    found = {path.stem: yaml.safe_load(path.read_text()) for path in KUBERAY.glob("*ray*.yaml")}
-    return {name: one["spec"].get("rayClusterSpec", one["spec"]) for name, one in found.items()}
-
-
-CLUSTERS = cluster_specs()
+_SPECS = {path.stem: yaml.safe_load(path.read_text())["spec"] for path in KUBERAY.glob("*ray*.yaml")}
+CLUSTERS = {name: spec.get("rayClusterSpec", spec) for name, spec in _SPECS.items()}
+"""File -> the cluster that it describes."""
 
 
 @pytest.mark.parametrize("path", sorted(KUBERAY.glob("*.yaml")), ids=lambda path: path.name)

@@ -16,6 +16,7 @@ from rl_envs.furnmove.room_file import save_room
 from rl_envs.furnmove.splits import RoomStream, split_rooms
 from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
+from rl_envs.messenger.corpus_file import FOLDER_VARIABLE
 from tests.tune_experiments.run.refusals import DEAD, SMOKE, assert_contract, checked, refusal, save
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_overrides
@@ -26,7 +27,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.run.ray_cluster import ray_cluster
 from tune_experiments.run.run_folder import RunFolder
 
-TEAMS, MATRIX = find_experiment("train"), find_experiment("matrix_game")
+TEAMS, MATRIX, MESSENGER = (find_experiment(name) for name in ("train", "matrix_game", "messenger_emma"))
 
 
 @pytest.fixture
@@ -198,6 +199,17 @@ ENVIRONMENTS = [
 @pytest.mark.parametrize(("flag", "file", "named"), ENVIRONMENTS)
 def test_an_environment_that_cannot_be_built(script, tmp_path, flag, file, named):
     assert_contract(script(flag, file(tmp_path)), *named)
+    assert not (tmp_path / "out").exists(), "nothing is claimed"
+
+
+WORDS = [("--texts published", FOLDER_VARIABLE), ("--texts nowhere", "text_train.json"), ("--encoder.name x/y", "x/y")]
+
+
+@pytest.mark.parametrize(("words", "named"), WORDS)
+def test_words_and_encoders_that_are_not_here(script, tmp_path, monkeypatch, words, named):
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=lambda *_, **__: 1 / 0))
+    assert_contract(script(*words.split(), experiment=MESSENGER), named)
     assert not (tmp_path / "out").exists(), "nothing is claimed"
 
 

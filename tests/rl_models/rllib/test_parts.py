@@ -1,5 +1,6 @@
 """The parts that RLlib drives, without a cluster: fragments, runner, learner, distribution."""
 
+import functools
 import importlib
 import os
 import pickle
@@ -216,10 +217,6 @@ def test_gloo_and_nccl_keep_to_the_loopback_where_a_node_has_no_other_address(mo
     assert [os.environ[name] for name in names] == [learner.loopback()] * 2
 
 
-def kitchen_team():
-    return grid_cnn_team(GridCnnConfig((4, 4), 3, (8,)), 2, (26, 4, 5), 6)
-
-
 def kitchens(arrays):
     return lambda num_worlds, first_world: make(
         "overcooked-v0", num_worlds, first_world=first_world, max_episode_steps=6, shaping=1.0, arrays=arrays
@@ -227,12 +224,10 @@ def kitchens(arrays):
 
 
 def test_they_learn_from_tensors_as_from_arrays():
-    weights = []
+    team, weights = functools.partial(grid_cnn_team, GridCnnConfig((4, 4), 3, (8,)), 2, (26, 4, 5), 6), []
     for arrays in ("numpy", "torch"):
         workers = Workers(worlds_per_runner=4, fragment_length=10)
-        config = rllib_config(
-            trial(objective=Ppo(), workers=workers, make_world=kitchens(arrays), build_policy=kitchen_team)
-        )
+        config = rllib_config(trial(objective=Ppo(), workers=workers, make_world=kitchens(arrays), build_policy=team))
         learner = config.build_learner(env=None, spaces=None)
         learner.build()
         learner.update(episodes=FragmentEnvRunner(config=config).sample(num_timesteps=1))

@@ -228,13 +228,9 @@ def test_an_impossible_weight_transfer_is_refused_before_the_first_stage(frozen,
 def known(monkeypatch):
     """The toy experiment under the name that its checkpoints say."""
     made = experiment(three_stages())
-    made.tables = _table
+    made.tables = lambda results: [make_table(results, "Walkers on a line", ("success",))]
     monkeypatch.setattr(policies, "find_stored", lambda name, data, *trust: (made, Config()))
     return made
-
-
-def _table(results):
-    return [make_table(results, "Walkers on a line", ("success",))]
 
 
 @pytest.mark.parametrize(("number", "agents", "cells"), [(0, 2, 3), (1, 2, 5), (2, 3, 5)])

@@ -16,7 +16,7 @@ DEAD = "127.0.0.1:1"
 """A cluster that is not there: a case that wrongly goes on stops here instead of training."""
 _CURES = (
     "must give write name use choose correct lower raise add leave restore delete put repeat see wait end install run "
-    "train open read copy fetch let close make start check continue continues vary needs takes try"
+    "train open read copy fetch set let close make start check continue continues vary needs takes try"
 )
 _CURE = re.compile(rf"\b({_CURES.replace(' ', '|')})\b|there (are|is)|\bone of\b|did you mean", re.IGNORECASE)
 

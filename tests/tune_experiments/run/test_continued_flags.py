@@ -41,19 +41,15 @@ def furnmove(out, *flags, worlds=8, exit_code=0):
         assert main(find_experiment("furnmove_sync"), [str(flag) for flag in flags]) == exit_code
 
 
-@pytest.fixture(scope="module")
-def half(ray_session, tmp_path_factory):
-    """A run of 160 env steps that has ended, and one of 320."""
-    short, long = (tmp_path_factory.mktemp("runs") / name for name in ("short", "long"))
+@pytest.mark.long
+def test_a_run_with_a_larger_budget_in_other_groups_ends_as_one_that_had_both_from_the_start(
+    ray_session, tmp_path, capsys
+):
+    """Its schedules do not depend on the budget, so equality is promised, up to rounding."""
+    half = short, long = tmp_path / "short", tmp_path / "long"
     furnmove(short, "--budget-env-steps", 160)
     furnmove(long, "--budget-env-steps", 320)
-    return short, long
-
-
-@pytest.mark.long
-def test_a_run_with_a_larger_budget_in_other_groups_ends_as_one_that_had_both_from_the_start(half, capsys):
-    """Its schedules do not depend on the budget, so equality is promised, up to rounding."""
-    short, _ = half
+    capsys.readouterr()
     assert {row.env_steps for row in read(short / "results.jsonl")} == {160}
     furnmove(short, "--budget-env-steps", 320, "--workers.world-groups", 2)
     said = capsys.readouterr().out

@@ -46,10 +46,6 @@ def test_a_checkout_is_clean_only_where_git_says_so(status, is_dirty, monkeypatc
 RATE = "learner.learning_rate"
 
 
-def with_rate(rate):
-    return {**CONFIG, "learner": CONFIG["learner"] | {"learning_rate": rate}}
-
-
 @pytest.mark.parametrize(
     ("rule", "new", "is_allowed"),
     [
@@ -81,7 +77,8 @@ def test_a_field_may_do_what_its_rule_says(tmp_path, rule, new, is_allowed):
 @pytest.mark.parametrize("left", ["checkpoint", "test"])
 def test_a_budget_that_was_raised_by_mistake_may_be_lowered_to_what_was_trained_or_tested_with(tmp_path, left):
     def opened(rate):
-        return RunFolder.open(tmp_path, with_rate(rate), "furnmove_sync", rules={RATE: "grows"})
+        config = {**CONFIG, "learner": CONFIG["learner"] | {"learning_rate": rate}}
+        return RunFolder.open(tmp_path, config, "furnmove_sync", rules={RATE: "grows"})
 
     with opened(0.1) as folder:
         trial = folder.trial("sync-seed0")

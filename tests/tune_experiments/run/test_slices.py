@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from rl_models.algorithms.impala import Impala
 from rl_models.rllib.workers import Workers
 from tests.timeouts import TIMEOUT_SECONDS
 from tests.tune_experiments.rtfm.curriculum_runs import assert_equal_runs, log_of, run
@@ -60,18 +59,6 @@ def test_slices_of_a_curriculum_are_equal_to_one_run(tmp_path, rows):
     run(tmp_path / "whole")
     in_slices(tmp_path / "cut", three_stages(), rows, game="crowd")
     assert_equal_runs(tmp_path / "whole", tmp_path / "cut", 8 * BATCH)
-
-
-def test_slices_without_ray_are_equal_to_one_run_of_all_worlds_in_groups(tmp_path):
-    """By IMPALA; the test below is by PPO."""
-    batch, objective = GROUPED.env_steps_of_update, Impala(num_epochs=1, num_minibatches=2)
-    declared = plan(
-        make_algorithm=make_team_algorithm, workers=GROUPED, objective=objective, budget_env_steps=5 * batch
-    )
-    rows = train(tmp_path / "whole", declared, is_local=True)
-    assert [row["env_steps"] for row in rows] == [batch * number for number in range(1, 6)]
-    in_slices(tmp_path / "cut", declared, 2, is_local=True)
-    assert_equal_runs(tmp_path / "whole", tmp_path / "cut", 5 * batch)
 
 
 def test_without_ray_a_trial_goes_on_with_other_groups_and_runners(tmp_path):

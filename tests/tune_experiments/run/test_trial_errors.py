@@ -1,5 +1,7 @@
 """Errors of a trial: those that would come again are told alone, the others let it start again."""
 
+from unittest import mock
+
 import pytest
 from ray.exceptions import RayTaskError
 
@@ -66,7 +68,7 @@ def test_tune_is_not_let_try_again_what_would_come_again(tmp_path, monkeypatch, 
     from ray import tune
 
     reports = []
-    monkeypatch.setattr(tuning, "train_request", lambda *_: raised_again(error))
+    monkeypatch.setattr(tuning, "train_request", mock.Mock(side_effect=error))
     monkeypatch.setattr(tune, "report", reports.append)
     parameters = {"request": {"folder": str(tmp_path)}}
     if isinstance(error, OSError):
@@ -76,7 +78,3 @@ def test_tune_is_not_let_try_again_what_would_come_again(tmp_path, monkeypatch, 
     tuning.train_trial(parameters)
     (report,) = reports
     assert str(error) in report[REFUSED]
-
-
-def raised_again(error):
-    raise error

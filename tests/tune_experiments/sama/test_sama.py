@@ -31,7 +31,7 @@ from tune_experiments.sama.overcooked.trials import (
 )
 from tune_experiments.sama.overcooked.world import CommandedKitchen, SubgoalKitchen
 from tune_experiments.sama.planner_config import ModelSettings
-from tune_experiments.sama.planning import make_planner, make_planning_loop
+from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama.play import learned_executor
 from tune_experiments.sama_ablations import conditions
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
@@ -169,18 +169,6 @@ def test_an_episode_with_rounds_taken_back_is_the_one_without_them():
     assert last[0]["chance_step"][0] == 150
     for name, value in last[0].items():
         np.testing.assert_array_equal(value, last[1][name], err_msg=name)
-
-
-def test_worlds_side_by_side_have_rounds_of_their_own():
-    config = dataclasses.replace(LAPTOP, planner="noisy", noise="weaker", max_episode_steps=120)
-    chefs = ScriptedExecutor("cramped_room")
-    loops = [make_planning_loop(config, "cramped_room", 0) for _ in range(2)]
-    found, again = (play_under(loop, config, SAMA_HERE, chefs, 3) for loop in loops)
-    assert found["soups"].shape == (3,)
-    assert (found["rounds"] >= 2).all()
-    assert len(set(found["wasted_steps"])) > 1
-    for name in ("rounds", "wasted_steps", "soups"):
-        np.testing.assert_array_equal(found[name], again[name])
 
 
 def test_conditions_change_the_planner_and_nothing_that_was_learned():

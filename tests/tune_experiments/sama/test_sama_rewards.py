@@ -65,10 +65,6 @@ class Careless(OfflineBackend):
         return ChatReply(json.dumps({"code": "import os\n" + json.loads(outcome.text)["code"]}))
 
 
-def careless_planner(config, layout, seed, trial_folder=None):
-    return Planner(Caller(ChatClient(Careless(), 1), "careless"), DOMAIN)
-
-
 def code(text, source=None):
     return DesignedReward(text, source or DOMAIN.code(text))
 
@@ -144,7 +140,8 @@ class StoppedError(Exception):
 
 def test_a_trial_leaves_no_process_and_its_results_say_what_fell_back(ray_session, tmp_path, monkeypatch):
     """The first attempt dies in the middle of training, while its rewards' processes live."""
-    monkeypatch.setattr(trials, "make_planner", careless_planner)
+    careless = Caller(ChatClient(Careless(), 1), "careless")
+    monkeypatch.setattr(trials, "make_planner", lambda *_, **__: Planner(careless, DOMAIN))
     experiment, seen = find_experiment("sama_ablations"), []
     assert isinstance(experiment.plan(CONFIG, METHOD, 0), TrialPlan)
 

@@ -5,10 +5,6 @@ import dataclasses
 import functools
 import json
 import math
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -305,34 +301,15 @@ def test_asha_stops_trials_and_ranks_those_that_reached_their_end(ray_session, t
     assert main(GAME, words) == 0, "what was stopped stays stopped"
 
 
-PROGRAM = """
-import sys
-from tests.tune_experiments.search.test_search_experiment import GAME
-from tune_experiments.launch.experiment import main
-sys.exit(main(GAME, sys.argv[1:]))
-"""
-
-
 @pytest.mark.slow
-@pytest.mark.processes
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
-def test_an_optuna_search_that_is_killed_is_continued_by_the_same_command(tmp_path, sent):
-    out = tmp_path / "out"
-    words = [*SMALL, "--search", "3", "--search-by", "optuna", "--max-concurrent-trials", "1", "--out", str(out)]
-    command = [sys.executable, "-c", PROGRAM, *words]
-    log = out / "trials/sync-setting01-seed0/metrics.jsonl"
-    with (tmp_path / "said").open("w") as said, subprocess.Popen(command, stdout=said, stderr=said) as first:
-        deadline = time.monotonic() + 200
-        while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        first.send_signal(sent)
-    began = (out / "trials/sync-setting00-seed0/metrics.jsonl").read_bytes()
-    assert first.returncode in (130, -signal.SIGKILL)
-    subprocess.run(command, check=True, capture_output=True)
-    assert (out / "trials/sync-setting00-seed0/metrics.jsonl").read_bytes() == began
-    for number in range(3):
-        rows = read_metrics(out / f"trials/sync-setting0{number}-seed0/metrics.jsonl")
-        assert [row["env_steps"] for row in rows] == list(range(160, 1601, 160))
-    assert len((out / "search.jsonl").read_text().splitlines()) == 3
-    assert len(list((out / "hparams").iterdir())) == 3 and (out / "plots/search.png").exists()
+def test_an_optuna_search_goes_on_with_more_settings(ray_session, tmp_path):
+    """`test_optuna_search.py` kills it."""
+    words = [*SMALL, "--search-by", "optuna", "--max-concurrent-trials", "1", "--out", str(tmp_path)]
+    logs = [tmp_path / f"trials/sync-setting0{number}-seed0/metrics.jsonl" for number in range(3)]
+    assert main(GAME, [*words, "--search", "2"]) == 0
+    began = [log.read_bytes() for log in logs[:2]]
+    assert main(GAME, [*words, "--search", "3"]) == 0
+    assert [log.read_bytes() for log in logs[:2]] == began
+    assert all([row["env_steps"] for row in read_metrics(log)] == list(range(160, 1601, 160)) for log in logs)
+    assert len((tmp_path / "search.jsonl").read_text().splitlines()) == 3
+    assert len(list((tmp_path / "hparams").iterdir())) == 3 and (tmp_path / "plots/search.png").exists()

@@ -53,14 +53,6 @@ def test_a_team_plays_with_its_adapters_and_the_model_of_the_catalog(trained):
 
 
 @pytest.mark.long
-def test_a_team_without_its_model_is_refused_with_the_command_that_fetches_it(trained, tmp_path, monkeypatch):
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    with pytest.raises(UserError, match="concord models fetch tiny") as caught:
-        load_policy(trained)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.long
 def test_a_team_neither_plays_nor_trains_on_with_other_weights_of_its_model(trained, tmp_path, monkeypatch):
     shutil.copytree(CATALOG["tiny"].folder, tmp_path / CATALOG["tiny"].folder.name)
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))

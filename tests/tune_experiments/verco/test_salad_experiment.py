@@ -23,11 +23,10 @@ from tune_experiments.verco.evaluation import ABLATIONS, DEAF, HEARING, evaluate
 from tune_experiments.verco.replay import replay
 from tune_experiments.verco.supervised_stages import message_pairs, message_pairs_of_policy
 from tune_experiments.verco.teams import get_writer, make_taught_world
-from tune_experiments.verco.trials import METHODS, plan
+from tune_experiments.verco.trials import plan
 
 EXPERIMENT = find_experiment("verco_salad")
 SMOKE, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "paper"))
-LEARNING = [name for name, row in METHODS.items() if row.learns]
 
 
 def cooking(method, config=SMOKE):
@@ -91,18 +90,6 @@ def test_the_team_plays_the_warm_start_that_is_about_its_play():
 
     assert {message for _, message in message_pairs_of_policy(config, policy, 0, 0, teacher)} == {"Please wait."}
     assert asked == [(config.warm_start.worlds, 2)] * config.warm_start.env_steps
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("method", LEARNING)
-def test_cooking_changes_the_action_adapter_and_the_critic_and_no_message(method):
-    trial = cooking(method)
-    policy, fragment = play(trial, 3, 12)
-    learner = Learner(policy, trial.objective, trial.optimiser)
-    changed = changed_by(lambda: learner.update([fragment]), policy.state_dict)
-    assert changed and not any(".message." in name for name in changed)
-    assert any(name.startswith("value_head.") for name in changed)
-    assert any(".action." in name for name in changed) or METHODS[method].is_symbolic
 
 
 def test_a_language_team_learns_with_the_paper_presets_update():
