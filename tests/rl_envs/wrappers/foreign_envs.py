@@ -47,7 +47,8 @@ class Unlike(Signal):
             "inner": {"flags": np.array([1, 0], np.int8)},
             "action_mask": np.array([1, 1, self.steps % 2, 0], np.int8),
         }
-        narrow = {"vector": np.arange(5, dtype=np.float32), "note": f"step {self.steps}"}
+        # more words than one window of `matching`, which reads all words alike within it
+        narrow = {"vector": np.arange(5, dtype=np.float32), "note": f"step {self.steps} of six by now"}
         return {"first": wide, "second": narrow}
 
     def render(self):
