@@ -39,7 +39,10 @@ class MultiAgent:
         self.agents: list[Any] = []
         self._acts: set[Any] = set()
         self._seen: dict[Any, Any] = {}
+        self._unseen: dict[Any, Any] = {}
         self.takes_turns = len(self.reset()[0]) < len(self.possible_agents)
+        if self.takes_turns:
+            self._unseen = {name: _constant(env.get_observation_space(name)) for name in self.possible_agents}
 
     @property
     def unwrapped(self) -> Any:
@@ -59,8 +62,7 @@ class MultiAgent:
         """Begin an episode."""
         observations, infos = self._dicts("reset", self.env.reset(seed=seed, options=options), 2)
         self.agents = list(self.possible_agents)
-        if self.takes_turns:
-            self._seen = {name: _constant(self.env.get_observation_space(name)) for name in self.agents}
+        self._seen = dict(self._unseen)
         return self._observed(observations), _without(infos, _COMMON)
 
     def step(self, actions: Mapping[Any, Any]) -> tuple[dict[Any, Any], ...]:
@@ -73,7 +75,9 @@ class MultiAgent:
                 "else False"
             )
         terminated, truncated = (
-            dict.fromkeys(self.agents, is_true(one.get(_ALL))) | ({} if is_true(one.get(_ALL)) else _without(one, _ALL))
+            dict.fromkeys(self.agents, True)
+            if is_true(one.get(_ALL))
+            else dict.fromkeys(self.agents, False) | _without(one, _ALL)
             for one in flags
         )
         rewards = dict.fromkeys(self.agents if self.takes_turns else (), 0.0) | rewards
