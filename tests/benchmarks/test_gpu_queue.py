@@ -1,6 +1,7 @@
 """The GPU queue: what becomes of its items, and that a call goes on with what came back."""
 
 import itertools
+import json
 import shutil
 import signal
 import subprocess
@@ -8,12 +9,13 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.gpu_queue import running
 from benchmarks.gpu_queue.items import ScriptItem, read_queue
 from benchmarks.gpu_queue.store import MAX_FILES, open_store
-from rl_models.training.checkpoint import save_checkpoint
+from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint, save_checkpoint
 from tests.benchmarks.queues import TRAINING, command
 from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.core.errors import EXIT_CODE
@@ -199,6 +201,16 @@ def test_a_queue_that_is_cut_killed_and_moved_comes_to_what_an_uncut_one_comes_t
     furnmove, film = "furnmove_sync/run/trials/sync_13_cordial-seed0", "film/run/trials/film-seed0"
     one, other = tmp_path / "whole.work", tmp_path / "third.work"
     assert rows_in(one, furnmove) == rows_in(other, furnmove)
+    results = [json.loads((folder / f"items/{furnmove}/test_results.json").read_text()) for folder in (one, other)]
+    for result in results:
+        for row in result["results"]:
+            row.pop("cpu_seconds", None)
+    assert results[0] == results[1]
+    weights = [newest_complete_checkpoint(folder / f"items/{furnmove}/checkpoints") for folder in (one, other)]
+    first, second = (load_checkpoint(path).tensors["weights"] for path in weights)
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, second[name], err_msg=name)
     verdicts = [[line.partition(", gate")[2] for line in lines] for lines in (expected, said)]
     assert verdicts[0] == verdicts[1]
     assert "not passed" in verdicts[0][1]
